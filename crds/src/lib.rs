@@ -1,0 +1,1 @@
+//! Portal's custom resources as Rust types. The YAML generated from them is committed beside this crate.

@@ -1,0 +1,1 @@
+//! The operator: turns a `PortalInstance` and the rules into engines, certificates, webhook configuration and RBAC.

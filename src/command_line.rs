@@ -1,0 +1,19 @@
+//! The subcommands, in the order that `--help` and the reference page show them.
+
+use clap::{Parser, Subcommand};
+
+use crate::{generate, version};
+
+/// A Kubernetes policy engine: one-line rules decide what may enter the cluster, find what already violates, and act on it
+#[derive(Debug, Parser)]
+#[command(name = "portal", disable_help_subcommand = true)]
+pub(crate) struct CommandLine {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    Version(version::Arguments),
+    Generate(generate::Arguments),
+}

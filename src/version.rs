@@ -1,0 +1,33 @@
+//! `portal version`: what this binary was built from.
+
+use clap::{Args, ValueEnum};
+
+/// Print the version, the commit and the target that this binary was built from
+#[derive(Debug, Args)]
+pub(crate) struct Arguments {
+    /// How to print it
+    #[arg(short, long, value_enum, default_value_t)]
+    output: Output,
+}
+
+#[derive(Clone, Copy, Debug, Default, ValueEnum)]
+enum Output {
+    /// One line for people
+    #[default]
+    Text,
+    /// One JSON object for programs
+    Json,
+}
+
+const VERSION: &str = env!("CARGO_PKG_VERSION");
+const COMMIT: &str = env!("PORTAL_COMMIT");
+const TARGET: &str = env!("PORTAL_TARGET");
+
+pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
+    match arguments.output {
+        Output::Text => println!("portal {VERSION} (commit {COMMIT}, target {TARGET})"),
+        // No field can hold a character that JSON escapes: a version, a commit's hash, a target triple.
+        Output::Json => println!(r#"{{"version":"{VERSION}","commit":"{COMMIT}","target":"{TARGET}"}}"#),
+    }
+    Ok(())
+}
