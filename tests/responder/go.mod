@@ -1,0 +1,3 @@
+module portal.io/tests/responder
+
+go 1.26
