@@ -71,10 +71,11 @@ fn describe_arguments(page: &mut String, command: &Command) {
             .collect();
         let defaults: Vec<_> =
             argument.get_default_values().iter().map(|value| format!("`{}`", value.to_string_lossy())).collect();
+        let short = argument.get_short().map(|letter| format!("-{letter}, "));
         let _ = writeln!(
             page,
             "| `{}` | {}{} | {} |",
-            argument.to_string().replace('|', "\\|"),
+            short.unwrap_or_default() + &argument.to_string().replace('|', "\\|"),
             argument.get_help().map(ToString::to_string).unwrap_or_default(),
             values.concat(),
             defaults.join(", "),

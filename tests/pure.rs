@@ -1,1 +1,7 @@
-//! Tests that need no cluster.
+//! Tests that need no cluster, a module per promise.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking, in its helper functions too")]
+
+mod generated;
+mod layering;
+mod setup;

@@ -1,1 +1,42 @@
-//! kit
+//! Real Kubernetes for tests, for the demo and for a developer's own hands: started in seconds, gone when its user is.
+//!
+//! A test asks for a [`Cluster`]. That starts a *keeper*, a process of its own that runs etcd, the API server and the
+//! rest, and that ends when the pipe to the test closes: on success, failure, panic, Ctrl-C or `kill -9` alike.
+
+pub mod audit_log;
+pub mod cache;
+pub mod certificates;
+pub mod cluster;
+pub mod components;
+pub mod detached;
+pub mod held;
+pub mod image;
+pub mod keeper;
+pub mod kubernetes;
+pub mod namespace;
+pub mod node;
+pub mod pages;
+pub mod prepare;
+pub mod program;
+pub mod state;
+pub mod suites;
+
+use std::path::{Path, PathBuf};
+
+pub use cluster::Cluster;
+pub use namespace::Namespace;
+pub use state::Size;
+
+/// The folder of this project.
+pub fn repository() -> PathBuf {
+    let kit = Path::new(env!("CARGO_MANIFEST_DIR"));
+    kit.ancestors().nth(2).expect("the kit lies two folders below the top").to_owned()
+}
+
+/// The small program of the test images: serves, answers reviews as told, calls out.
+pub fn responder() -> program::Program {
+    program::Program {
+        build_flags: vec!["-ldflags=-s -w".to_owned()],
+        ..program::Program::new("responder", repository().join("tests/responder"))
+    }
+}

@@ -1,0 +1,77 @@
+# Two commands do all the set-up: `make demo` and `make test`. Everything that they install or build outside Debian's
+# packages and Rust's toolchains goes to one folder: PORTAL_CACHE.
+
+SHELL := /bin/bash
+.DEFAULT_GOAL := help
+
+export PORTAL_CACHE ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/portal
+# Outside the clone, so that a new clone need not compile every dependency again.
+export CARGO_TARGET_DIR ?= $(PORTAL_CACHE)/target
+export PATH := $(PORTAL_CACHE)/tools/bin:$(PORTAL_CACHE)/python/bin:$(PATH)
+export KUBERNETES_VERSION
+# The documentation's generator tells of its successor on every run.
+export NO_MKDOCS_2_WARNING := 1
+
+SIZE ?= control
+KIT = cargo run --quiet --locked --package portal-test-kit --
+
+.PHONY: help
+help: ## Show this list
+	@echo "Portal, a Kubernetes policy engine. What make can do:"
+	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+.PHONY: demo
+demo: ## Show Portal at work on a real local cluster (DEMO_EXISTING=1: on the cluster of KUBECONFIG)
+	@tests/setup.sh rust $(if $(DEMO_EXISTING),,go node) image
+	@$(if $(DEMO_EXISTING),,$(KIT) prepare full)
+	@$(KIT) demo
+
+.PHONY: test
+test: ## Run every test and sum up (SUITE=name: only that one)
+	@tests/setup.sh rust go node image checks site
+	@$(KIT) prepare full
+	@CARGO_NET_OFFLINE=true GOPROXY=off $(KIT) test $(SUITE)
+
+.PHONY: bench
+bench: ## Measure what the parts cost
+	@tests/setup.sh rust go node image
+	@$(KIT) prepare full
+	@$(KIT) bench
+
+.PHONY: prepare
+prepare: ## Install, download and build everything that tests need
+	@tests/setup.sh rust go node image checks site
+	@$(KIT) prepare full
+
+.PHONY: generate
+generate: ## Write the files that are generated from the code
+	@tests/setup.sh rust
+	@PORTAL_UPDATE=1 cargo test --quiet --locked --test pure generated:: >/dev/null
+	@git status --short -- docs
+
+.PHONY: image
+image: ## Build the container image that users get
+	@tests/setup.sh rust image
+	@$(KIT) image
+
+.PHONY: docs
+docs: ## Build the documentation site into site/
+	@tests/setup.sh site
+	@mkdocs build --strict
+	@echo "the site is in site/; 'make docs-serve' shows it"
+
+.PHONY: docs-serve
+docs-serve: ## Serve the documentation on loopback while you write
+	@tests/setup.sh site
+	@mkdocs serve
+
+.PHONY: cluster
+cluster: ## Start a cluster that stays (SIZE=core|control|full, PORT=any free one)
+	@tests/setup.sh rust go $(if $(filter full,$(SIZE)),node image)
+	@$(KIT) prepare $(SIZE)
+	@$(KIT) up $(SIZE) $(if $(PORT),--port $(PORT))
+
+.PHONY: cluster-down
+cluster-down: ## Stop every cluster that stays
+	@tests/setup.sh rust
+	@$(KIT) down

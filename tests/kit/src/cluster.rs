@@ -1,0 +1,195 @@
+//! A running cluster, as a test sees it.
+
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, bail};
+use k8s_openapi::api::core::v1::ConfigMap;
+use kube::{Api, Client};
+
+use crate::audit_log::{self, AuditEvent};
+use crate::cache::Cache;
+use crate::held::{Held, kit_binary};
+use crate::keeper::{self, Report};
+use crate::namespace::Namespace;
+use crate::state::{Size, State};
+use crate::{components, image};
+
+/// A real Kubernetes that lives as long as this value, and no longer than this process.
+#[derive(Debug)]
+pub struct Cluster {
+    size: Size,
+    state: State,
+    programs: PathBuf,
+    cache: Cache,
+    /// Numbers what tests ask for, so that no two get the same name.
+    counter: AtomicU32,
+    /// Last, so that the cluster is still there while the rest is dropped.
+    keeper: Held,
+}
+
+/// How long the record of requests may lag behind.
+const AUDIT_TIMEOUT: Duration = Duration::from_secs(10);
+
+impl Cluster {
+    /// Starts a cluster and waits until it is ready.
+    pub fn start(size: Size) -> anyhow::Result<Self> {
+        let cache = Cache::open()?;
+        let mut command = Command::new(kit_binary()?);
+        command.arg("keep").arg(size.to_string()).stdout(Stdio::piped());
+        let mut keeper = Held::start(&mut command)?;
+        let stdout = keeper.child().stdout.take().expect("it was asked to be piped");
+        let mut line = String::new();
+        BufReader::new(stdout).read_line(&mut line)?;
+        let root = match serde_json::from_str(&line).context("the keeper ended without a word")? {
+            Report::Ready(root) => root,
+            Report::Failed(reason) => bail!("the {size} cluster could not be started: {reason}"),
+        };
+        let state = State::at(root);
+        let programs = state.description()?.programs;
+        Ok(Self { size, state, programs, cache, counter: AtomicU32::new(0), keeper })
+    }
+
+    /// The cluster of this size that all tests of this program share. The first who asks starts it.
+    pub fn shared(size: Size) -> &'static Self {
+        static CLUSTERS: [OnceLock<Cluster>; 3] = [const { OnceLock::new() }; 3];
+        CLUSTERS[size as usize].get_or_init(|| Self::start(size).unwrap_or_else(|error| panic!("{error:#}")))
+    }
+
+    /// A client for the administrator. Each test makes its own, because a client belongs to one runtime.
+    pub async fn client(&self) -> Client {
+        keeper::admin_client(&self.state).await.expect("the keeper wrote a valid kubeconfig")
+    }
+
+    /// A client for somebody else.
+    pub async fn client_as(&self, user: &str, groups: &[&str]) -> Client {
+        let kubeconfig = self.kubeconfig_as(user, groups);
+        keeper::client_of(&kubeconfig).await.expect("the kubeconfig was just written")
+    }
+
+    /// The administrator's kubeconfig.
+    pub fn kubeconfig(&self) -> PathBuf {
+        self.state.kubeconfig("admin")
+    }
+
+    /// A kubeconfig for a user that need not exist, in groups that need not exist.
+    pub fn kubeconfig_as(&self, user: &str, groups: &[&str]) -> PathBuf {
+        let file = format!("user-{}", self.number());
+        components::write_kubeconfig_as(&self.state, &file, self.port(), user, groups)
+            .expect("the cluster's folder can be written to")
+    }
+
+    /// Runs kubectl as the administrator. An error carries what kubectl said.
+    pub fn kubectl(&self, arguments: &[&str]) -> anyhow::Result<String> {
+        said(arguments, self.kubectl_command(&self.kubeconfig()).args(arguments).output()?)
+    }
+
+    /// Runs kubectl as the administrator with this text on its standard input.
+    pub fn kubectl_with_input(&self, arguments: &[&str], input: &str) -> anyhow::Result<String> {
+        let mut child = self
+            .kubectl_command(&self.kubeconfig())
+            .args(arguments)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()?;
+        child.stdin.take().expect("it was asked to be piped").write_all(input.as_bytes())?;
+        said(arguments, child.wait_with_output()?)
+    }
+
+    /// A kubectl command for whomever this kubeconfig describes.
+    pub fn kubectl_command(&self, kubeconfig: &Path) -> Command {
+        let mut command = Command::new(self.programs.join("kubectl"));
+        command.env("KUBECONFIG", kubeconfig).env("KUBECACHEDIR", self.state.root().join("kubectl"));
+        command
+    }
+
+    /// The folder with kubectl and the other programs of this cluster.
+    pub fn programs(&self) -> &Path {
+        &self.programs
+    }
+
+    /// The folder with what each component wrote.
+    pub fn logs(&self) -> PathBuf {
+        self.state.logs()
+    }
+
+    /// How much of a cluster it is.
+    pub fn size(&self) -> Size {
+        self.size
+    }
+
+    /// A namespace for one test.
+    pub async fn namespace(&self, test: &str) -> Namespace<'_> {
+        Namespace::create(self, &format!("{test}-{}", self.number())).await
+    }
+
+    /// What the API server has answered up to this call, oldest first.
+    pub async fn audit_events(&self) -> anyhow::Result<Vec<AuditEvent>> {
+        // A request that nobody else makes: once it is in the record, so is what came before it.
+        let marker = format!("audit-marker-{}", self.number());
+        let config_maps: Api<ConfigMap> = Api::namespaced(self.client().await, "default");
+        config_maps.get_opt(&marker).await?;
+        let deadline = Instant::now() + AUDIT_TIMEOUT;
+        loop {
+            let mut events = audit_log::read(&self.state.audit_log())?;
+            if let Some(end) = events.iter().position(|event| event.object_ref.name == marker) {
+                events.truncate(end);
+                return Ok(events);
+            }
+            if Instant::now() > deadline {
+                bail!("the record of requests lags behind by more than {AUDIT_TIMEOUT:?}");
+            }
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    }
+
+    /// Brings an image archive onto the node.
+    pub fn import_image(&self, archive: &Path) -> anyhow::Result<()> {
+        if self.size != Size::Full {
+            bail!("a cluster of size {} has no node to bring an image to", self.size);
+        }
+        image::import(&self.state.containerd_socket(), archive)
+    }
+
+    /// Says on standard error where the logs are and what their last errors were, and keeps them.
+    pub fn show_logs(&self) {
+        match self.state.keep_logs(&self.cache) {
+            Ok(logs) => eprintln!(
+                "the logs of the {} cluster will be in {}; their last errors are:\n{}",
+                self.size,
+                logs.display(),
+                self.state.last_errors()
+            ),
+            Err(error) => eprintln!("the logs of the {} cluster are lost: {error:#}", self.size),
+        }
+    }
+
+    /// Stops the cluster and waits until nothing of it is left. Dropping it does the same.
+    pub fn stop(mut self) -> anyhow::Result<()> {
+        self.keeper.stop()?;
+        Ok(())
+    }
+
+    fn number(&self) -> u32 {
+        self.counter.fetch_add(1, Ordering::Relaxed)
+    }
+
+    fn port(&self) -> u16 {
+        let kubeconfig = std::fs::read(self.kubeconfig()).expect("the keeper wrote it");
+        let kubeconfig: serde_json::Value = serde_json::from_slice(&kubeconfig).expect("the keeper writes JSON");
+        let server = kubeconfig["clusters"][0]["cluster"]["server"].as_str().expect("a kubeconfig names its server");
+        server.rsplit(':').next().and_then(|port| port.parse().ok()).expect("an address ends in its port")
+    }
+}
+
+fn said(arguments: &[&str], output: Output) -> anyhow::Result<String> {
+    if !output.status.success() {
+        bail!("`kubectl {}` failed: {}", arguments.join(" "), String::from_utf8_lossy(&output.stderr).trim());
+    }
+    Ok(String::from_utf8(output.stdout)?)
+}
