@@ -13,7 +13,10 @@ export KUBERNETES_VERSION
 export NO_MKDOCS_2_WARNING := 1
 
 SIZE ?= control
-KIT = cargo run --quiet --locked --package portal-test-kit --
+KIT = cargo build --locked --package portal-test-kit && $(CARGO_TARGET_DIR)/debug/portal-test-kit
+# A suite that runs in a small cluster needs neither root nor images.
+SUITE_SIZE = $(if $(filter-out full,$(SUITE)),$(if $(filter control pages,$(SUITE)),control,core),full)
+existing = $(filter 1,$(DEMO_EXISTING))
 
 .PHONY: help
 help: ## Show this list
@@ -22,15 +25,15 @@ help: ## Show this list
 
 .PHONY: demo
 demo: ## Show Portal at work on a real local cluster (DEMO_EXISTING=1: on the cluster of KUBECONFIG)
-	@tests/setup.sh rust $(if $(DEMO_EXISTING),,go node) image
-	@$(if $(DEMO_EXISTING),,$(KIT) prepare full)
+	@tests/setup.sh rust $(if $(existing),,go node) $(if $(IMAGE),,image)
+	@$(if $(existing),,$(KIT) prepare full)
 	@$(KIT) demo
 
 .PHONY: test
 test: ## Run every test and sum up (SUITE=name: only that one)
-	@tests/setup.sh rust go node image checks site
-	@$(KIT) prepare full
-	@CARGO_NET_OFFLINE=true GOPROXY=off $(KIT) test $(SUITE)
+	@tests/setup.sh rust go $(if $(filter full,$(SUITE_SIZE)),node image) checks site
+	@$(KIT) prepare $(SUITE_SIZE)
+	@CARGO_NET_OFFLINE=true GOPROXY=off $(CARGO_TARGET_DIR)/debug/portal-test-kit test $(SUITE)
 
 .PHONY: bench
 bench: ## Measure what the parts cost
@@ -46,7 +49,7 @@ prepare: ## Install, download and build everything that tests need
 .PHONY: generate
 generate: ## Write the files that are generated from the code
 	@tests/setup.sh rust
-	@PORTAL_UPDATE=1 cargo test --quiet --locked --test pure generated:: >/dev/null
+	@PORTAL_UPDATE=1 cargo test --quiet --locked --test pure generated::
 	@git status --short -- docs
 
 .PHONY: image

@@ -9,22 +9,22 @@ fn main() {
     // A builder without the repository at hand (a container build, a source archive) names the commit itself.
     println!("cargo::rerun-if-env-changed=PORTAL_COMMIT");
     // HEAD's log grows with every commit, checkout and reset; HEAD alone changes only when the branch does.
-    for path in [".git/HEAD", ".git/logs/HEAD"] {
-        if Path::new(path).exists() {
+    for file in ["HEAD", "logs/HEAD"] {
+        if let Some(path) = git(&["rev-parse", "--git-path", file]).filter(|path| Path::new(path).exists()) {
             println!("cargo::rerun-if-changed={path}");
         }
     }
 }
 
 fn commit() -> String {
-    if let Ok(commit) = std::env::var("PORTAL_COMMIT") {
-        return commit;
-    }
-    Command::new("git")
-        .args(["rev-parse", "--short=12", "HEAD"])
-        .output()
+    std::env::var("PORTAL_COMMIT")
         .ok()
-        .filter(|output| output.status.success())
-        .and_then(|output| String::from_utf8(output.stdout).ok())
-        .map_or_else(|| "unknown".to_owned(), |commit| commit.trim().to_owned())
+        .or_else(|| git(&["rev-parse", "--short=12", "HEAD"]))
+        .filter(|commit| !commit.is_empty() && commit.bytes().all(|byte| byte.is_ascii_alphanumeric()))
+        .unwrap_or_else(|| "unknown".to_owned())
+}
+
+fn git(arguments: &[&str]) -> Option<String> {
+    let output = Command::new("git").args(arguments).output().ok().filter(|output| output.status.success())?;
+    String::from_utf8(output.stdout).ok().map(|text| text.trim().to_owned())
 }

@@ -4,7 +4,7 @@ set -euo pipefail
 
 cd "$(dirname "$0")"
 cache=${PORTAL_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/portal}
-export GOCACHE=$cache/go/build GOMODCACHE=$cache/go/mod GOFLAGS='-buildvcs=false -trimpath -modcacherw' GOTOOLCHAIN=local CGO_ENABLED=0
+export GOPATH=$cache/go GOCACHE=$cache/go/build GOMODCACHE=$cache/go/mod GOFLAGS='-buildvcs=false -trimpath -modcacherw' GOTOOLCHAIN=local CGO_ENABLED=0
 
 case ${1:-} in
     format)

@@ -1,6 +1,6 @@
 //! Size *full*: pods run on a node.
 
-use std::path::Path;
+use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 use portal_test_kit::cache::Cache;
@@ -8,6 +8,8 @@ use portal_test_kit::certificates::Authority;
 use portal_test_kit::image::{self, RESPONDER_IMAGE};
 use portal_test_kit::{Cluster, Namespace, Size, prepare};
 use serde_json::json;
+
+use crate::core::{eventually, keeper, processes_of};
 
 /// The shared cluster, with the images that these tests use on its node.
 fn cluster() -> &'static Cluster {
@@ -140,13 +142,31 @@ async fn the_api_server_calls_a_webhook_that_is_served_in_the_cluster() {
 
 #[test]
 fn nothing_of_a_full_cluster_is_outside_its_namespaces() {
-    let cluster = cluster();
+    let folder = cluster().logs().parent().unwrap().to_owned();
     let mounts = std::fs::read_to_string("/proc/self/mounts").unwrap();
-    let folder = cluster.logs().parent().unwrap().to_owned();
     assert!(!mounts.contains(folder.to_str().unwrap()), "{mounts}");
-    for path in ["/run/containerd", "/var/lib/cni", "/var/lib/kubelet", "/var/log/pods", "/var/log/containers"] {
-        assert!(!Path::new(path).exists(), "{path} is the machine's, not the cluster's");
-    }
     let devices = std::fs::read_to_string("/proc/self/net/dev").unwrap();
     assert!(!devices.contains("pods0") && !devices.contains("node0"), "{devices}");
+}
+
+/// The cgroups that carry this name, in every hierarchy.
+fn cgroups_of(id: &str) -> Vec<String> {
+    let output = std::process::Command::new("find")
+        .args(["/sys/fs/cgroup", "-maxdepth", "2", "-name", &format!("portal-{id}")])
+        .output()
+        .unwrap();
+    String::from_utf8_lossy(&output.stdout).lines().map(str::to_owned).collect()
+}
+
+#[test]
+fn a_killed_full_cluster_leaves_nothing_that_the_next_start_does_not_clean() {
+    let (mut keeper, state) = keeper(Size::Full, Stdio::piped());
+    let id = state.id();
+    assert!(!cgroups_of(&id).is_empty());
+    keeper.kill().unwrap();
+    keeper.wait().unwrap();
+    eventually("the kernel ends everything in the namespaces", || processes_of(state.root()).is_empty());
+    Cluster::start(Size::Core).unwrap();
+    assert!(!state.root().exists());
+    assert_eq!(cgroups_of(&id), Vec::<String>::new());
 }

@@ -43,7 +43,7 @@ fn a_missing_program_is_named_with_its_package_when_it_cannot_be_installed() {
 }
 
 #[test]
-fn a_size_that_does_not_exist_is_refused_by_make_with_those_that_do() {
+fn a_size_that_does_not_exist_is_refused_with_those_that_do() {
     let kit = portal_test_kit::held::kit_binary().unwrap();
     let output = Command::new(kit).args(["up", "huge"]).output().unwrap();
     check_failure(&output, r#""huge" is no size: choose core"#);

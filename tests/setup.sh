@@ -6,9 +6,12 @@ set -euo pipefail
 
 cd "$(dirname "$0")/.."
 cache=${PORTAL_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/portal}
+# The Python of the documentation must not be the one that makes it anew; Debian's tools for root are not in everybody's path.
+PATH=${PATH//"$cache/python/bin:"/}:/usr/sbin:/sbin
 
 # Kubernetes is the one big thing: its build cache, its modules and the Rust target folder together.
 min_free_gb=${PORTAL_MIN_FREE_GB:-12}
+kubernetes_version=${KUBERNETES_VERSION:-1.36.4}
 go_minimum=1.26
 cargo_deny_version=0.20.2
 
@@ -41,28 +44,48 @@ install_packages() {
 }
 
 check_disk() {
-    mkdir -p "$cache" || fail "cannot make the cache folder $cache: set PORTAL_CACHE to a folder that can be written to"
     # A Kubernetes that is built already needs no more room.
-    compgen -G "$cache/programs/kubernetes-*/kubectl" >/dev/null && return
-    local free_gb
+    compgen -G "$cache/programs/kubernetes-${kubernetes_version#v}-*/kubectl" >/dev/null && return
+    # What an interrupted build left there counts: it need not be made again.
+    local free_gb used_gb=0
+    [ ! -d "$cache/go" ] || used_gb=$(du --summarize --block-size=G "$cache/go" | tr -dc '0-9\t' | cut -f1)
     free_gb=$(df --output=avail -BG "$cache" | tail -1 | tr -dc 0-9)
-    [ "$free_gb" -ge "$min_free_gb" ] ||
+    [ $((free_gb + used_gb)) -ge "$min_free_gb" ] ||
         fail "$free_gb GB are free at $cache, and building Kubernetes takes up to $min_free_gb GB: free some, or set PORTAL_CACHE to a folder on a larger disk"
+}
+
+# The folder of built programs is shared by all clones, so that a new one need not compile every dependency again. Cargo
+# tells clones apart by nothing but the age of files, so what another clone built of this workspace is forgotten.
+claim_target() {
+    local target=${CARGO_TARGET_DIR:-target}
+    [ "$(cat "$target/clone" 2>/dev/null)" != "$PWD" ] || return 0
+    exec 7>"$cache/locks/test"
+    flock --nonblock 7 || { say "waiting for another clone's run to end"; flock 7; }
+    rm -rf "$target"/*/.fingerprint/portal-* "$target"/*/*/.fingerprint/portal-*
+    mkdir -p "$target"
+    printf '%s' "$PWD" >"$target/clone"
+    exec 7>&-
 }
 
 setup_rust() {
     command -v cargo >/dev/null 2>&1 || fail "cargo is missing: install Rust with rustup, see rust-toolchain.toml for the version"
     need cc gcc
+    [ -e /usr/include/stdio.h ] || packages+=(libc6-dev)
     install_packages
     # Without rustup the toolchain is whoever installed it's business.
-    command -v rustup >/dev/null 2>&1 || return 0
-    local channel
-    channel=$(sed -n 's/^channel = "\(.*\)"$/\1/p' rust-toolchain.toml)
-    if ! rustup component list --toolchain "$channel" --installed 2>/dev/null | grep -q '^clippy'; then
-        say "installing Rust $channel"
-        rustup toolchain install "$channel" --profile minimal --component clippy --component rustfmt --no-self-update >&2 ||
-            fail "rustup could not install Rust $channel"
+    if command -v rustup >/dev/null 2>&1; then
+        local channel installed
+        channel=$(sed -n 's/^channel = "\(.*\)"$/\1/p' rust-toolchain.toml)
+        installed=$(rustup component list --toolchain "$channel" --installed 2>/dev/null || true)
+        if [[ $installed != *clippy* || $installed != *rustfmt* ]]; then
+            say "installing Rust $channel"
+            rustup toolchain install "$channel" --profile minimal --component clippy --component rustfmt --no-self-update >&2 ||
+                fail "rustup could not install Rust $channel"
+        fi
     fi
+    # Everything, for tests too: they run without the network.
+    cargo fetch --locked --quiet || fail "cargo could not download the dependencies"
+    claim_target
 }
 
 setup_go() {
@@ -75,6 +98,7 @@ setup_go() {
 }
 
 setup_node() {
+    [ "$(id -u)" -eq 0 ] || fail "a cluster with a node needs root: run it with sudo, or choose SIZE=control"
     need containerd containerd
     need runc runc
     need ip iproute2
@@ -86,22 +110,24 @@ setup_node() {
 
 setup_image() {
     if ! docker info >/dev/null 2>&1; then
+        [ "$(id -u)" -eq 0 ] || fail "building an image without a Docker daemon needs root: run it with sudo, or start Docker"
         need buildah buildah
         install_packages
     fi
     if command -v rustup >/dev/null 2>&1; then
-        local target
+        local target installed
         target=$(uname -m)-unknown-linux-musl
-        rustup target list --installed | grep -qx "$target" || { say "installing the Rust target $target"; rustup target add "$target" >&2; }
+        installed=$(rustup target list --installed)
+        [[ $installed == *$target* ]] || { say "installing the Rust target $target"; rustup target add "$target" >&2; }
     fi
 }
 
 setup_checks() {
     need shellcheck shellcheck
     install_packages
-    if ! "$cache/tools/bin/cargo-deny" --version 2>/dev/null | grep -qx "cargo-deny $cargo_deny_version"; then
+    if [ "$("$cache/tools/bin/cargo-deny" --version 2>/dev/null)" != "cargo-deny $cargo_deny_version" ]; then
         say "building cargo-deny $cargo_deny_version, which takes some minutes"
-        cargo install --quiet --locked --no-default-features --root "$cache/tools" --version "$cargo_deny_version" cargo-deny ||
+        cargo install --locked --no-default-features --root "$cache/tools" --version "$cargo_deny_version" cargo-deny ||
             fail "cargo-deny could not be built"
     fi
 }
@@ -111,15 +137,19 @@ setup_site() {
     python3 -c 'import ensurepip, venv' 2>/dev/null || packages+=(python3-venv)
     install_packages
     # A folder that was made from another list, or only half, is made anew.
-    if ! cmp --silent docs/requirements.txt "$cache/python/requirements.txt"; then
+    if ! cmp --silent docs/requirements.txt "$cache/python/requirements.txt" || ! "$cache/python/bin/mkdocs" --version >/dev/null 2>&1; then
         say "installing the documentation's Python packages"
         rm -rf "$cache/python"
         python3 -m venv "$cache/python"
-        "$cache/python/bin/pip" install --quiet --disable-pip-version-check --requirement docs/requirements.txt ||
+        "$cache/python/bin/pip" install --quiet --no-cache-dir --disable-pip-version-check --requirement docs/requirements.txt ||
             fail "pip could not install what docs/requirements.txt names"
         cp docs/requirements.txt "$cache/python/requirements.txt"
     fi
 }
+
+mkdir -p "$cache/locks" || fail "cannot make the cache folder $cache: set PORTAL_CACHE to a folder that can be written to"
+exec 8>"$cache/locks/setup"
+flock --nonblock 8 || { say "waiting for another set-up to end"; flock 8; }
 
 [ $# -gt 0 ] || fail "say what is needed: rust go node image checks site"
 for what in "$@"; do

@@ -10,8 +10,8 @@ use super::{
     modules::{Module, Tree},
 };
 
-/// What of the standard library does I/O. Addresses without sockets are in `core::net`.
-const IO: [&str; 15] = [
+/// What of the standard library does I/O, or asks the machine what time it is. Addresses without sockets are in `core::net`.
+const IO: [&str; 17] = [
     "std::dbg!",
     "std::env",
     "std::eprint!",
@@ -27,6 +27,8 @@ const IO: [&str; 15] = [
     "std::process",
     "std::thread::sleep",
     "std::thread::spawn",
+    "std::time::Instant",
+    "std::time::SystemTime",
 ];
 
 /// The modules of the engine that know nothing of each other. What two of them need lies beside them.
@@ -132,6 +134,8 @@ fn f() -> Option<std::fs::File> {
     eprint!("");
     std::eprintln!("");
     dbg!(f);
+    std::time::Instant::now();
+    std::time::SystemTime::now();
 }
 "#,
         expect![[r#"
@@ -149,7 +153,9 @@ fn f() -> Option<std::fs::File> {
             engine/expr/src/lib.rs:13: portal-expr must not use std::println!
             engine/expr/src/lib.rs:14: portal-expr must not use std::eprint!
             engine/expr/src/lib.rs:15: portal-expr must not use std::eprintln!
-            engine/expr/src/lib.rs:16: portal-expr must not use std::dbg!"#]],
+            engine/expr/src/lib.rs:16: portal-expr must not use std::dbg!
+            engine/expr/src/lib.rs:17: portal-expr must not use std::time::Instant
+            engine/expr/src/lib.rs:18: portal-expr must not use std::time::SystemTime"#]],
     );
 }
 

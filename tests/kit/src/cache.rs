@@ -69,6 +69,11 @@ impl Lock {
         }
     }
 
+    /// Whether somebody holds the lock. Changes nothing, and a file that is not there is not held.
+    pub fn is_held(path: &Path) -> bool {
+        File::open(path).is_ok_and(|file| matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock)))
+    }
+
     /// Who holds the lock: the process id that it wrote.
     pub fn holder(path: &Path) -> Option<String> {
         fs::read_to_string(path).ok().map(|pid| pid.trim().to_owned()).filter(|pid| !pid.is_empty())
@@ -109,7 +114,9 @@ mod tests {
         let lock = Lock::try_take(&path).unwrap().expect("nobody holds it");
         assert_eq!(Lock::holder(&path), Some(std::process::id().to_string()));
         assert!(Lock::try_take(&path).unwrap().is_none());
+        assert!(Lock::is_held(&path));
         drop(lock);
+        assert!(!Lock::is_held(&path));
         assert!(Lock::try_take(&path).unwrap().is_some());
     }
 

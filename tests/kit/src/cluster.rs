@@ -4,7 +4,7 @@ use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, bail};
@@ -28,6 +28,8 @@ pub struct Cluster {
     cache: Cache,
     /// Numbers what tests ask for, so that no two get the same name.
     counter: AtomicU32,
+    /// Set when the logs were shown, which is done once.
+    logs_shown: AtomicBool,
     /// Last, so that the cluster is still there while the rest is dropped.
     keeper: Held,
 }
@@ -51,7 +53,15 @@ impl Cluster {
         };
         let state = State::at(root);
         let programs = state.description()?.programs;
-        Ok(Self { size, state, programs, cache, counter: AtomicU32::new(0), keeper })
+        Ok(Self {
+            size,
+            state,
+            programs,
+            cache,
+            counter: AtomicU32::new(0),
+            logs_shown: AtomicBool::new(false),
+            keeper,
+        })
     }
 
     /// The cluster of this size that all tests of this program share. The first who asks starts it.
@@ -79,19 +89,19 @@ impl Cluster {
     /// A kubeconfig for a user that need not exist, in groups that need not exist.
     pub fn kubeconfig_as(&self, user: &str, groups: &[&str]) -> PathBuf {
         let file = format!("user-{}", self.number());
-        components::write_kubeconfig_as(&self.state, &file, self.port(), user, groups)
+        components::write_kubeconfig_as(&self.state, &file, user, groups)
             .expect("the cluster's folder can be written to")
     }
 
     /// Runs kubectl as the administrator. An error carries what kubectl said.
     pub fn kubectl(&self, arguments: &[&str]) -> anyhow::Result<String> {
-        said(arguments, self.kubectl_command(&self.kubeconfig()).args(arguments).output()?)
+        said(arguments, self.kubectl_command().args(arguments).output()?)
     }
 
     /// Runs kubectl as the administrator with this text on its standard input.
     pub fn kubectl_with_input(&self, arguments: &[&str], input: &str) -> anyhow::Result<String> {
         let mut child = self
-            .kubectl_command(&self.kubeconfig())
+            .kubectl_command()
             .args(arguments)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
@@ -101,10 +111,15 @@ impl Cluster {
         said(arguments, child.wait_with_output()?)
     }
 
-    /// A kubectl command for whomever this kubeconfig describes.
-    pub fn kubectl_command(&self, kubeconfig: &Path) -> Command {
-        let mut command = Command::new(self.programs.join("kubectl"));
-        command.env("KUBECONFIG", kubeconfig).env("KUBECACHEDIR", self.state.root().join("kubectl"));
+    /// A kubectl command as the administrator.
+    pub fn kubectl_command(&self) -> Command {
+        self.command(self.programs.join("kubectl"))
+    }
+
+    /// A command whose Kubernetes tools reach this cluster as the administrator, and leave nothing outside its folder.
+    pub fn command(&self, program: impl AsRef<std::ffi::OsStr>) -> Command {
+        let mut command = Command::new(program);
+        command.env("KUBECONFIG", self.kubeconfig()).env("KUBECACHEDIR", self.state.root().join("kubectl"));
         command
     }
 
@@ -158,6 +173,9 @@ impl Cluster {
 
     /// Says on standard error where the logs are and what their last errors were, and keeps them.
     pub fn show_logs(&self) {
+        if self.logs_shown.swap(true, Ordering::Relaxed) {
+            return;
+        }
         match self.state.keep_logs(&self.cache) {
             Ok(logs) => eprintln!(
                 "the logs of the {} cluster will be in {}; their last errors are:\n{}",
@@ -171,19 +189,19 @@ impl Cluster {
 
     /// Stops the cluster and waits until nothing of it is left. Dropping it does the same.
     pub fn stop(mut self) -> anyhow::Result<()> {
-        self.keeper.stop()?;
-        Ok(())
+        self.keeper.stop().map(|_| ())
     }
 
     fn number(&self) -> u32 {
         self.counter.fetch_add(1, Ordering::Relaxed)
     }
+}
 
-    fn port(&self) -> u16 {
-        let kubeconfig = std::fs::read(self.kubeconfig()).expect("the keeper wrote it");
-        let kubeconfig: serde_json::Value = serde_json::from_slice(&kubeconfig).expect("the keeper writes JSON");
-        let server = kubeconfig["clusters"][0]["cluster"]["server"].as_str().expect("a kubeconfig names its server");
-        server.rsplit(':').next().and_then(|port| port.parse().ok()).expect("an address ends in its port")
+impl Drop for Cluster {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.show_logs();
+        }
     }
 }
 

@@ -71,48 +71,39 @@ pub fn write_certificates(state: &State) -> anyhow::Result<()> {
 
 /// Writes a kubeconfig of one of the cluster's own users.
 pub fn write_kubeconfig(state: &State, file: &str, user: &str, port: u16) -> anyhow::Result<PathBuf> {
-    let path = state.kubeconfig(file);
-    write_json(&path, &kubeconfig(state, user, port, &json!({}))?)?;
-    Ok(path)
-}
-
-/// Writes a kubeconfig for a user that a test makes up: the administrator acts in that user's name, which the API server
-/// treats like the user's own requests.
-pub fn write_kubeconfig_as(
-    state: &State,
-    file: &str,
-    port: u16,
-    user: &str,
-    groups: &[&str],
-) -> anyhow::Result<PathBuf> {
-    let path = state.kubeconfig(file);
-    write_json(&path, &kubeconfig(state, "admin", port, &json!({"as": user, "as-groups": groups}))?)?;
-    Ok(path)
-}
-
-/// A kubeconfig: this user's certificate, and what else there is to say about the user.
-fn kubeconfig(state: &State, user: &str, port: u16, more: &Value) -> anyhow::Result<Value> {
     let read = |file: String| {
         let path = state.pki().join(file);
         fs::read(&path).map(ByteString).with_context(|| format!("could not read {}", path.display()))
     };
-    let mut credentials = json!({
+    let server = format!("https://127.0.0.1:{port}");
+    let cluster = json!({"server": server, "certificate-authority-data": read("ca.crt".to_owned())?});
+    let credentials = json!({
         "client-certificate-data": read(format!("{user}.crt"))?,
         "client-key-data": read(format!("{user}.key"))?,
     });
-    for (key, value) in more.as_object().into_iter().flatten() {
-        credentials[key] = value.clone();
-    }
-    let server = format!("https://127.0.0.1:{port}");
-    let cluster = json!({"server": server, "certificate-authority-data": read("ca.crt".to_owned())?});
-    Ok(json!({
+    let kubeconfig = json!({
         "apiVersion": "v1",
         "kind": "Config",
         "clusters": [{"name": "portal-test", "cluster": cluster}],
         "users": [{"name": "user", "user": credentials}],
         "contexts": [{"name": "portal-test", "context": {"cluster": "portal-test", "user": "user"}}],
         "current-context": "portal-test",
-    }))
+    });
+    let path = state.kubeconfig(file);
+    write_json(&path, &kubeconfig)?;
+    Ok(path)
+}
+
+/// Writes a kubeconfig for a user that a test makes up: the administrator acts in that user's name, which the API server
+/// treats like the user's own requests.
+pub fn write_kubeconfig_as(state: &State, file: &str, user: &str, groups: &[&str]) -> anyhow::Result<PathBuf> {
+    let mut kubeconfig: Value = serde_json::from_slice(&fs::read(state.kubeconfig("admin"))?)?;
+    let credentials = &mut kubeconfig["users"][0]["user"];
+    credentials["as"] = json!(user);
+    credentials["as-groups"] = json!(groups);
+    let path = state.kubeconfig(file);
+    write_json(&path, &kubeconfig)?;
+    Ok(path)
 }
 
 /// One etcd member.
@@ -159,6 +150,8 @@ pub fn api_server(state: &State, ports: Ports, size: Size) -> anyhow::Result<Vec
         "--profiling=false".to_owned(),
         format!("--audit-policy-file={}", policy.display()),
         format!("--audit-log-path={}", state.audit_log().display()),
+        // In megabytes, more than any test writes: a record that begins anew has lost who did what.
+        "--audit-log-maxsize=100000".to_owned(),
         // Written before the request is over, so that a test finds what it just did.
         "--audit-log-mode=blocking".to_owned(),
     ];

@@ -1,17 +1,17 @@
 //! `make demo`: Portal at work on a cluster, step by step, with every command shown.
 
+use std::ffi::OsStr;
+use std::io::Write as _;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
 use anyhow::{Context as _, bail};
 use portal_test_kit::cache::Cache;
+use portal_test_kit::held::Held;
 use portal_test_kit::image::{self, PORTAL_IMAGE};
 use portal_test_kit::state::State;
 use portal_test_kit::{Cluster, Size, prepare};
 use serde_json::json;
-
-/// The demo's own namespace, removed at the end.
-const NAMESPACE: &str = "portal-demo";
 
 /// Where the demo runs.
 struct Stage {
@@ -24,14 +24,18 @@ struct Stage {
 }
 
 pub(crate) fn run(cache: &Cache) -> anyhow::Result<()> {
-    let existing = std::env::var("DEMO_EXISTING").is_ok_and(|value| value == "1");
-    let stage = if existing { existing_cluster(cache)? } else { own_cluster(cache)? };
-    let shown = stage.show();
-    if existing {
-        // On somebody's own cluster the namespace must go whatever happened.
-        let _ = stage.kubectl(&["delete", "namespace", NAMESPACE, "--ignore-not-found", "--wait=false"]);
+    let stage = match std::env::var("DEMO_EXISTING").unwrap_or_default().as_str() {
+        "" | "0" => own_cluster(cache)?,
+        "1" => existing_cluster(cache)?,
+        other => bail!("DEMO_EXISTING is {other:?}: set it to 1 to use the cluster of KUBECONFIG, or leave it out"),
+    };
+    if let Err(error) = stage.show() {
+        if let Some(cluster) = &stage.cluster {
+            cluster.show_logs();
+        }
+        return Err(error);
     }
-    shown?;
+    drop(stage);
     println!(
         "\nThat was the image that users get, on a real Kubernetes. Nothing of it is left running.\n\
          To go on:\n\
@@ -61,7 +65,7 @@ fn existing_cluster(cache: &Cache) -> anyhow::Result<Stage> {
         .map(PathBuf::from)
         .context("DEMO_EXISTING=1 needs KUBECONFIG to name the cluster to use")?;
     if !kubeconfig.exists() {
-        bail!("KUBECONFIG names {}, which does not exist", kubeconfig.display());
+        bail!("KUBECONFIG is {}, which is not a file: name the one file of the cluster to use", kubeconfig.display());
     }
     let ours = State::alive(cache)?.into_iter().find(|(state, _)| state.kubeconfig("admin") == kubeconfig);
     let image = match (std::env::var("IMAGE"), &ours) {
@@ -92,18 +96,30 @@ impl Stage {
         step("What is there");
         self.kubectl(&["get", "nodes"])?;
         step("Running Portal's image as a pod without any rights");
-        self.kubectl(&["create", "namespace", NAMESPACE])?;
-        self.apply(&pod(&self.image))?;
+        // A name that nobody else has: on somebody's own cluster nothing of theirs may be touched.
+        let namespace = format!("portal-demo-{:x}", std::process::id());
+        self.kubectl(&["create", "namespace", &namespace])?;
+        let _removed_at_the_end = self.guard(&namespace)?;
+        self.apply(&pod(&namespace, &self.image))?;
         let finished = "--for=jsonpath={.status.phase}=Succeeded";
-        self.kubectl(&["--namespace", NAMESPACE, "wait", finished, "pod/portal", "--timeout=120s"])?;
-        self.kubectl(&["--namespace", NAMESPACE, "get", "pods"])?;
-        self.kubectl(&["--namespace", NAMESPACE, "logs", "portal"])
+        self.kubectl(&["--namespace", &namespace, "wait", finished, "pod/portal", "--timeout=120s"])?;
+        self.kubectl(&["--namespace", &namespace, "get", "pods"])?;
+        self.kubectl(&["--namespace", &namespace, "logs", "portal"])
+    }
+
+    /// A process that removes the namespace when the demo ends, however it ends.
+    fn guard(&self, namespace: &str) -> anyhow::Result<Held> {
+        let mut command = self.command("sh");
+        command.args(["-c", "cat >/dev/null; exec \"$@\" >/dev/null", "sh"]).arg(&self.kubectl);
+        command.args(["delete", "namespace", namespace, "--timeout=60s"]);
+        Held::start(&mut command)
     }
 
     /// Shows a command, runs it, and lets it print.
     fn kubectl(&self, arguments: &[&str]) -> anyhow::Result<()> {
         println!("$ kubectl {}", arguments.join(" "));
-        let status = self.command().args(arguments).status().context("could not run kubectl: is it installed?")?;
+        let status =
+            self.command(&self.kubectl).args(arguments).status().context("could not run kubectl: is it installed?")?;
         if !status.success() {
             bail!("`kubectl {}` failed", arguments.join(" "));
         }
@@ -111,9 +127,8 @@ impl Stage {
     }
 
     fn apply(&self, object: &serde_json::Value) -> anyhow::Result<()> {
-        use std::io::Write as _;
-        println!("$ kubectl apply --filename pod.json");
-        let mut child = self.command().args(["apply", "--filename", "-"]).stdin(Stdio::piped()).spawn()?;
+        println!("$ kubectl apply --filename - <<< '{object}'");
+        let mut child = self.command(&self.kubectl).args(["apply", "--filename", "-"]).stdin(Stdio::piped()).spawn()?;
         child.stdin.take().expect("it was asked to be piped").write_all(object.to_string().as_bytes())?;
         if !child.wait()?.success() {
             bail!("the demo's pod could not be created");
@@ -121,11 +136,11 @@ impl Stage {
         Ok(())
     }
 
-    fn command(&self) -> Command {
+    fn command(&self, program: impl AsRef<OsStr>) -> Command {
         match &self.cluster {
-            Some(cluster) => cluster.kubectl_command(&self.kubeconfig),
+            Some(cluster) => cluster.command(program),
             None => {
-                let mut command = Command::new(&self.kubectl);
+                let mut command = Command::new(program);
                 command.env("KUBECONFIG", &self.kubeconfig);
                 command
             }
@@ -133,10 +148,10 @@ impl Stage {
     }
 }
 
-fn pod(image: &str) -> serde_json::Value {
+fn pod(namespace: &str, image: &str) -> serde_json::Value {
     json!({
         "apiVersion": "v1", "kind": "Pod",
-        "metadata": {"name": "portal", "namespace": NAMESPACE},
+        "metadata": {"name": "portal", "namespace": namespace},
         "spec": {
             "restartPolicy": "Never",
             "automountServiceAccountToken": false,

@@ -10,27 +10,31 @@ use anyhow::{Context as _, bail};
 use crate::cache::{Cache, Lock};
 use crate::held::kit_binary;
 use crate::keeper::Report;
-use crate::state::{Size, State};
+use crate::kubernetes::Version;
+use crate::state::{Description, Size, State};
 
 /// How long a cluster may take to go.
 const DOWN_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Starts a cluster that stays, or finds the one of this size that already does, and says how to reach it.
 pub fn up(cache: &Cache, size: Size, port: Option<u16>) -> anyhow::Result<()> {
-    let running = State::alive(cache)?
-        .into_iter()
-        .find(|(_, description)| description.detached && description.size == size)
-        .map(|(state, _)| state);
-    let state = match running {
-        Some(state) => {
+    let version = Version::chosen()?;
+    let is_wanted = |description: &Description| {
+        description.detached
+            && description.size == size
+            && description.version == version.text()
+            && (port.is_none() || description.port == port)
+    };
+    let state = match State::alive(cache)?.into_iter().find(|(_, description)| is_wanted(description)) {
+        Some((state, _)) => {
             println!("a {size} cluster is already running");
             state
         }
         None => start(size, port)?,
     };
     let programs = state.description()?.programs;
-    println!("export KUBECONFIG={}", state.kubeconfig("admin").display());
-    println!("export PATH={}:$PATH", programs.display());
+    println!("export KUBECONFIG='{}'", state.kubeconfig("admin").display());
+    println!("export PATH='{}':\"$PATH\"", programs.display());
     println!("# the logs are in {}; `make cluster-down` stops it", state.logs().display());
     Ok(())
 }
@@ -41,7 +45,7 @@ pub fn down(cache: &Cache) -> anyhow::Result<()> {
     for (state, description) in State::alive(cache)?.into_iter().filter(|(_, description)| description.detached) {
         found = true;
         // The lock is held, so the process is the keeper and no other that got its number later.
-        let status = Command::new("kill").arg("-TERM").arg(description.keeper.to_string()).status()?;
+        let status = Command::new("sh").args(["-c", &format!("kill -TERM {}", description.keeper)]).status()?;
         if !status.success() {
             bail!("the keeper of {} could not be told to end", state.id());
         }
@@ -54,9 +58,11 @@ pub fn down(cache: &Cache) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Waits until no cluster of a test is left: their keepers end a moment after the tests that they were for.
-pub fn wait_for_tests(cache: &Cache) -> anyhow::Result<()> {
-    for (state, _) in State::alive(cache)?.into_iter().filter(|(_, description)| !description.detached) {
+/// Waits until no cluster of a run of tests is left: their keepers end a moment after the tests that they were for.
+pub fn wait_for_run(cache: &Cache, run: &str) -> anyhow::Result<()> {
+    for (state, _) in
+        State::alive(cache)?.into_iter().filter(|(_, description)| description.run.as_deref() == Some(run))
+    {
         wait_until_gone(&state)?;
     }
     Ok(())
@@ -85,7 +91,7 @@ fn start(size: Size, port: Option<u16>) -> anyhow::Result<State> {
 
 fn wait_until_gone(state: &State) -> anyhow::Result<()> {
     let deadline = Instant::now() + DOWN_TIMEOUT;
-    while state.lock().exists() && Lock::try_take(&state.lock())?.is_none() {
+    while Lock::is_held(&state.lock()) {
         if Instant::now() > deadline {
             bail!("the cluster {} is not gone after {DOWN_TIMEOUT:?}", state.id());
         }

@@ -5,6 +5,7 @@
 //! this program ([`inside`]); the keeper stays outside and passes connections to the API server in through a socket.
 
 use std::fs::File;
+use std::io::Write as _;
 use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
@@ -89,20 +90,23 @@ pub async fn keep(request: Request) -> anyhow::Result<()> {
     };
     let run = async {
         if let Err(error) = start(&cache, &state, request, &mut components).await {
-            let logs = state.keep_logs(&cache)?;
-            report(&Report::Failed(format!(
-                "{error:#}\nthe logs are in {}; their last errors are:\n{}",
-                logs.display(),
-                state.last_errors()
-            )))?;
-            return Ok(());
+            let mut reason = format!("{error:#}");
+            if !components.is_empty() {
+                let logs = state.keep_logs(&cache)?;
+                let errors = state.last_errors();
+                reason.push_str(&format!("\nthe logs are in {}; their last errors are:\n{errors}", logs.display()));
+            }
+            return report(&Report::Failed(reason));
         }
         report(&Report::Ready(state.root().to_owned()))?;
         let ended = first_to_end(&mut components).await;
         // Whoever uses the cluster sees its calls fail; the logs that say why are kept.
         eprintln!("{ended}");
         state.keep_logs(&cache)?;
-        std::future::pending::<anyhow::Result<()>>().await
+        if !request.detached {
+            std::future::pending::<()>().await;
+        }
+        Ok(())
     };
     let result = tokio::select! {
         () = over => Ok(()),
@@ -118,7 +122,7 @@ pub async fn keep(request: Request) -> anyhow::Result<()> {
 
 /// Runs the components of a *full* cluster in the namespaces that this process was started in.
 pub async fn inside(id: &str, state_folder: &Path, programs: &Path) -> anyhow::Result<()> {
-    node::enter(state_folder)?;
+    let programs = &node::enter(state_folder, programs)?;
     let state = State::at(node::INSIDE);
     let listener = UnixListener::bind(state.api_socket()).context("could not listen for the way in")?;
     tokio::spawn(pass_in(listener));
@@ -150,6 +154,8 @@ async fn start(cache: &Cache, state: &State, request: Request, components: &mut 
         version: version.text().to_owned(),
         keeper: std::process::id(),
         detached: request.detached,
+        port: request.port,
+        run: std::env::var("PORTAL_TEST_RUN").ok(),
         programs: programs.clone(),
     })?;
     components::write_certificates(state)?;
@@ -159,11 +165,17 @@ async fn start(cache: &Cache, state: &State, request: Request, components: &mut 
     for attempt in 1.. {
         let ports = Ports { api: choose(request.port)?, etcd: free_port()?, etcd_peer: free_port()? };
         match start_control_plane(state, &programs, ports, request.size, components).await {
-            Err(error) if attempt < PORT_ATTEMPTS && state.last_errors().contains("address already in use") => {
-                eprintln!("trying other ports: {error:#}");
-                for mut component in components.drain(..) {
+            Err(error) if attempt < PORT_ATTEMPTS => {
+                for component in components.iter_mut() {
                     component.process.kill().await.ok();
                 }
+                // With our own components gone, a port that is still in use is somebody else's.
+                let ports = [ports.api, ports.etcd, ports.etcd_peer];
+                if ports.iter().all(|port| choose(Some(*port)).is_ok()) {
+                    return Err(error);
+                }
+                eprintln!("trying other ports: {error:#}");
+                components.clear();
             }
             result => return result,
         }
@@ -209,7 +221,7 @@ async fn start_full(
     components.push(Component { name: "inside", process });
     tokio::spawn(pass_through(listener, state.api_socket()));
     let mut line = String::new();
-    // Three stages follow each other inside, each with its own deadline and its own message.
+    // Four stages follow each other inside, each with its own deadline and its own message.
     let read = timeout(4 * STAGE_TIMEOUT, BufReader::new(stdout).read_line(&mut line)).await;
     match read.context("the cluster did not say whether it started")??.min(1) {
         0 => bail!("the cluster could not be started: {}", last_line(&state.log("inside"))),
@@ -349,8 +361,8 @@ fn port_error(port: u16, error: &std::io::Error) -> anyhow::Error {
 }
 
 fn report(report: &Report) -> anyhow::Result<()> {
-    println!("{}", serde_json::to_string(report)?);
-    Ok(())
+    // Whoever asked may be gone, which must not keep the cluster from being taken down.
+    Ok(writeln!(std::io::stdout(), "{}", serde_json::to_string(report)?)?)
 }
 
 fn last_line(path: &Path) -> String {

@@ -7,7 +7,7 @@ use anyhow::{Context as _, bail};
 use serde::Deserialize;
 
 use crate::cache::Cache;
-use crate::program::Program;
+use crate::program::{Program, content_hash, unfinished};
 
 /// The release that clusters run unless `KUBERNETES_VERSION` names another.
 pub const DEFAULT_VERSION: &str = "1.36.4";
@@ -86,35 +86,51 @@ pub fn program(cache: &Cache, repository: &Path, version: &Version) -> anyhow::R
 
 /// A copy of the committed module for another release, with `go.mod` written for that release.
 fn module_for(cache: &Cache, committed: &Path, version: &Version) -> anyhow::Result<PathBuf> {
-    let module = cache.folder(&format!("modules/kubernetes-{}", version.text))?;
-    for file in ["main.go", "etcd.go"] {
-        fs::copy(committed.join(file), module.join(file))?;
-    }
-    if module.join("go.sum").exists() {
+    let sources = ["main.go", "etcd.go"];
+    let fingerprint = content_hash(sources.map(|file| committed.join(file)).iter())?;
+    let module = cache.folder("modules")?.join(format!("kubernetes-{}-{fingerprint}", version.text));
+    if module.exists() {
         return Ok(module);
     }
+    let _lock = cache.lock(&format!("module-{}", version.text))?;
+    if module.exists() {
+        return Ok(module);
+    }
+    // Made beside its place and moved there at the end: what is interrupted is never taken for whole.
+    let unfinished = unfinished(&module);
+    let _ = fs::remove_dir_all(&unfinished);
+    fs::create_dir_all(&unfinished)?;
+    for file in sources {
+        fs::copy(committed.join(file), unfinished.join(file))?;
+    }
+    write_module_file(cache, &unfinished, version)?;
+    fs::rename(&unfinished, &module)?;
+    Ok(module)
+}
+
+fn write_module_file(cache: &Cache, module: &Path, version: &Version) -> anyhow::Result<()> {
     let go_mod = module.join("go.mod");
     fs::write(&go_mod, "module portal.io/tests/cluster\n")?;
     let go = |arguments: &[&str]| -> anyhow::Result<Vec<u8>> {
-        let output = Program::new("kubernetes", &module).go(cache)?.args(arguments).output()?;
+        let output = Program::new("kubernetes", module).go(cache)?.args(arguments).output()?;
         if !output.status.success() {
-            let message =
-                String::from_utf8_lossy(&output.stderr).into_owned() + &String::from_utf8_lossy(&output.stdout);
             bail!(
-                "Kubernetes {} cannot be had ({}); not every release's modules are published whole, try a neighbour",
+                "Kubernetes {} cannot be had ({}{}); not every release's modules are published whole, try a neighbour",
                 version.text,
-                message.trim()
+                String::from_utf8_lossy(&output.stderr).trim(),
+                String::from_utf8_lossy(&output.stdout).trim()
             );
         }
         Ok(output.stdout)
     };
-    let download: Download =
-        serde_json::from_slice(&go(&["mod", "download", "-json", &format!("k8s.io/kubernetes@v{}", version.text)])?)
-            .context("`go mod download` answered in an unknown form")?;
+    println!("building kubernetes-{}: writing down what it is made of", version.text);
+    let release = format!("k8s.io/kubernetes@v{}", version.text);
+    let download: Download = serde_json::from_slice(&go(&["mod", "download", "-json", &release])?)
+        .context("`go mod download` answered in an unknown form")?;
     let theirs = fs::read_to_string(&download.go_mod)?;
     fs::write(&go_mod, module_file(&theirs, version)?)?;
     go(&["mod", "tidy"])?;
-    Ok(module)
+    Ok(())
 }
 
 /// `go.mod` for a release, from Kubernetes' own. That one maps each library of Kubernetes to a folder beside it, which

@@ -5,6 +5,7 @@
 
 use std::fs;
 use std::io::ErrorKind;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
@@ -21,7 +22,7 @@ pub const INSIDE: &str = "/mnt";
 const TOOLS: [(&str, &str); 6] = [
     ("containerd", "containerd"),
     ("runc", "runc"),
-    ("ctr", "containerd"),
+    ("/usr/lib/cni/bridge", "containernetworking-plugins"),
     ("ip", "iproute2"),
     ("iptables", "iptables"),
     ("conntrack", "conntrack"),
@@ -32,26 +33,30 @@ pub const NETWORK_PLUGINS: &str = "/usr/lib/cni";
 
 /// Says what is missing for a node on this machine, in one sentence with the way out.
 pub fn check_machine() -> anyhow::Result<()> {
-    let root = fs::metadata("/proc/self").map(|metadata| std::os::unix::fs::MetadataExt::uid(&metadata)).unwrap_or(1);
-    if root != 0 {
+    let user = fs::metadata("/proc/self").context("could not read /proc/self")?.uid();
+    check(user, |tool| find_in_path(tool).is_some())
+}
+
+fn check(user: u32, is_installed: impl Fn(&str) -> bool) -> anyhow::Result<()> {
+    if user != 0 {
         bail!("size full needs root for its namespaces and containers: run it with sudo, or choose core or control");
     }
-    let mut missing: Vec<&str> =
-        TOOLS.iter().filter(|(tool, _)| find_in_path(tool).is_none()).map(|(_, package)| *package).collect();
-    if !Path::new(NETWORK_PLUGINS).join("bridge").exists() {
-        missing.push("containernetworking-plugins");
-    }
-    missing.dedup();
+    let missing: Vec<&str> =
+        TOOLS.iter().filter(|(tool, _)| !is_installed(tool)).map(|(_, package)| *package).collect();
     if !missing.is_empty() {
         bail!("size full needs programs that are not installed: apt-get install {}", missing.join(" "));
     }
     Ok(())
 }
 
-/// Prepares the namespaces that this process was started in. Runs inside them, before any component.
-pub fn enter(state_folder: &Path) -> anyhow::Result<()> {
-    let state_folder = state_folder.to_str().context("the path of the cache is not text")?;
-    run("mount", &["--bind", state_folder, INSIDE])?;
+/// Prepares the namespaces that this process was started in. Runs inside them, before any component. Returns where the
+/// programs are from then on: the cache may lie below a folder that is hidden here.
+pub fn enter(state_folder: &Path, programs: &Path) -> anyhow::Result<PathBuf> {
+    let text = |path: &Path| path.to_str().map(str::to_owned).context("the path of the cache is not text");
+    let programs_here = state_folder.join("programs");
+    fs::create_dir_all(&programs_here)?;
+    run("mount", &["--bind", &text(programs)?, &text(&programs_here)?])?;
+    run("mount", &["--rbind", &text(state_folder)?, INSIDE])?;
     // Components write below these folders, some of them at paths that cannot be configured.
     for (folder, path) in [("var-lib", "/var/lib"), ("var-log", "/var/log"), ("run", "/run")] {
         let private = Path::new(INSIDE).join("node").join(folder);
@@ -71,15 +76,19 @@ pub fn enter(state_folder: &Path) -> anyhow::Result<()> {
         // Built into some kernels, a module elsewhere. Without it a pod cannot reach a Service that leads to its node.
         let _ = Command::new("modprobe").arg("br_netfilter").status();
     }
-    fs::write(bridge_filter, "1").context("the kernel lacks br_netfilter, without which Services do not work")
+    fs::write(bridge_filter, "1").context("the kernel lacks br_netfilter, without which Services do not work")?;
+    Ok(Path::new(INSIDE).join("programs"))
 }
 
 /// Makes the cgroup that all pods of this cluster live below, and returns its name as the kubelet wants it.
 pub fn make_cgroups(id: &str) -> anyhow::Result<String> {
     let name = cgroup_name(id);
     for hierarchy in cgroup_hierarchies()? {
-        // Where there is one hierarchy, a group has only the controllers that its parent hands down.
-        let _ = fs::write(hierarchy.join("cgroup.subtree_control"), "+cpu +cpuset +io +memory +pids");
+        // In version 2 a group has only the controllers that its parent hands down.
+        let controllers = fs::read_to_string(hierarchy.join("cgroup.controllers")).unwrap_or_default();
+        for controller in controllers.split_whitespace() {
+            let _ = fs::write(hierarchy.join("cgroup.subtree_control"), format!("+{controller}"));
+        }
         let folder = hierarchy.join(&name);
         fs::create_dir_all(&folder).with_context(|| format!("could not make the cgroup {}", folder.display()))?;
     }
@@ -148,4 +157,29 @@ fn run(program: &str, arguments: &[&str]) -> anyhow::Result<()> {
         bail!("`{program} {}` failed: {}", arguments.join(" "), message.trim());
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_machine_that_cannot_run_a_node_is_told_why_and_what_to_do() {
+        for (user, installed, expected) in [
+            (0, true, "fine"),
+            (
+                1000,
+                true,
+                "size full needs root for its namespaces and containers: run it with sudo, or choose core or control",
+            ),
+            (
+                0,
+                false,
+                "size full needs programs that are not installed: apt-get install containerd runc containernetworking-plugins iproute2 iptables conntrack",
+            ),
+        ] {
+            let result = check(user, |_| installed).map_or_else(|error| error.to_string(), |()| "fine".to_owned());
+            assert_eq!(result, expected);
+        }
+    }
 }

@@ -3,7 +3,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 
 use anyhow::{Context as _, bail};
 
@@ -108,10 +108,10 @@ fn run_block(block: &Block, cluster: &Cluster, programs: &[&Path]) -> anyhow::Re
     }
     let path = std::env::var_os("PATH").unwrap_or_default();
     let folders = programs.iter().copied().chain([cluster.programs()]).map(Path::to_owned);
-    let output = Command::new("bash")
+    let output = cluster
+        .command("bash")
         // What goes to standard error is part of what a reader sees.
         .args(["-euo", "pipefail", "-c", &format!("exec 2>&1\n{}", block.body)])
-        .env("KUBECONFIG", cluster.kubeconfig())
         .env("PATH", std::env::join_paths(folders.chain(std::env::split_paths(&path)))?)
         .current_dir(crate::repository())
         .stdin(Stdio::null())

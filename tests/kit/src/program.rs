@@ -70,7 +70,7 @@ impl Program {
         }
         let folder = self.folder(cache)?;
         // Built beside its place and moved there at the end: what is interrupted is never taken for whole.
-        let unfinished = folder.with_extension("unfinished");
+        let unfinished = unfinished(&folder);
         if unfinished.exists() {
             fs::remove_dir_all(&unfinished)?;
         }
@@ -137,6 +137,7 @@ impl Program {
         let mut command = Command::new("go");
         command
             .current_dir(&self.module)
+            .env("GOPATH", cache.folder("go")?)
             .env("GOCACHE", cache.folder("go/build")?)
             .env("GOMODCACHE", cache.folder("go/mod")?)
             .env("GOFLAGS", "-buildvcs=false -trimpath -modcacherw")
@@ -165,12 +166,8 @@ impl Program {
             .map(|entry| Ok(entry?.path()))
             .collect::<std::io::Result<_>>()?;
         files.sort();
-        for file in files.iter().filter(|file| is_source(file)) {
-            hasher.update(file.file_name().expect("an entry of a folder has a name").as_encoded_bytes());
-            hasher.update([0]);
-            hasher.update(fs::read(file)?);
-        }
-        Ok(hasher.finalize().iter().take(6).map(|byte| format!("{byte:02x}")).collect())
+        hasher.update(content_hash(files.iter().filter(|file| is_source(file)))?);
+        Ok(short_hex(hasher))
     }
 
     /// Removes the builds that have not been used for longest.
@@ -192,6 +189,28 @@ impl Program {
         }
         Ok(())
     }
+}
+
+/// A short name for the content of these files.
+pub(crate) fn content_hash<'path>(files: impl Iterator<Item = &'path PathBuf>) -> anyhow::Result<String> {
+    let mut hasher = Sha256::new();
+    for file in files {
+        hasher.update(file.file_name().context("a file has a name")?.as_encoded_bytes());
+        hasher.update([0]);
+        hasher.update(fs::read(file).with_context(|| format!("could not read {}", file.display()))?);
+    }
+    Ok(short_hex(hasher))
+}
+
+fn short_hex(hasher: Sha256) -> String {
+    hasher.finalize().iter().take(6).map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// Where a build lies until it is whole.
+pub(crate) fn unfinished(folder: &Path) -> PathBuf {
+    let mut path = folder.as_os_str().to_owned();
+    path.push(".unfinished");
+    PathBuf::from(path)
 }
 
 /// What counts as the content of a module: Go files and the two lists of dependencies, without tests.
@@ -255,7 +274,7 @@ mod tests {
         fs::create_dir_all(&module).unwrap();
         fs::write(module.join("go.mod"), "module example.org/hello\n\ngo 1.24\n").unwrap();
         fs::write(module.join("main.go"), format!("package main\n\nfunc main() {{ println({source:?}) }}\n")).unwrap();
-        Program { links: vec!["greet".to_owned()], ..Program::new("hello", module) }
+        Program { links: vec!["greet".to_owned()], ..Program::new("hello-1.2", module) }
     }
 
     #[test]
@@ -263,7 +282,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let cache = cache(folder.path());
         let first = module(folder.path(), "one");
-        assert_eq!(first.find(&cache).unwrap_err().to_string(), "hello is not built yet: run `make prepare`");
+        assert_eq!(first.find(&cache).unwrap_err().to_string(), "hello-1.2 is not built yet: run `make prepare`");
         let built = first.build(&cache).unwrap();
         let written = built.metadata().unwrap().modified().unwrap();
         assert_eq!(first.build(&cache).unwrap(), built);
@@ -281,9 +300,9 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let cache = cache(folder.path());
         let program = module(folder.path(), "whole");
-        let unfinished = program.folder(&cache).unwrap().with_extension("unfinished");
+        let unfinished = unfinished(&program.folder(&cache).unwrap());
         fs::create_dir_all(&unfinished).unwrap();
-        fs::write(unfinished.join("hello"), "half").unwrap();
+        fs::write(unfinished.join("hello-1.2"), "half").unwrap();
         let built = program.build(&cache).unwrap();
         assert!(fs::metadata(built).unwrap().len() > 1000);
         assert!(!unfinished.exists());

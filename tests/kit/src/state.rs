@@ -41,6 +41,10 @@ pub struct Description {
     pub keeper: u32,
     /// Whether the cluster stays until somebody takes it down.
     pub detached: bool,
+    /// The API server's port on loopback, when a certain one was asked for.
+    pub port: Option<u16>,
+    /// The run of `make test` that it belongs to, if it does.
+    pub run: Option<String>,
     /// Where the programs are.
     pub programs: PathBuf,
 }
@@ -88,7 +92,7 @@ impl State {
         let root = folder.join(format!("{size}-{:x}", unique ^ (u128::from(std::process::id()) << 40)));
         let state = Self { root };
         // A socket's address has room for about a hundred characters. Better to know now than from containerd's log.
-        if SocketAddr::from_pathname(state.api_socket()).is_err() {
+        if size == Size::Full && SocketAddr::from_pathname(state.containerd_socket()).is_err() {
             bail!("the path {} is too long for a socket: set PORTAL_CACHE to a shorter one", state.root.display());
         }
         for folder in [state.root.clone(), state.pki(), state.logs(), state.root.join("kubeconfig")] {
@@ -103,8 +107,8 @@ impl State {
         let mut alive = Vec::new();
         for entry in fs::read_dir(cache.folder("clusters")?)? {
             let state = Self::at(entry?.path());
-            let locked = state.lock().exists() && Lock::try_take(&state.lock())?.is_none();
-            if let (true, Ok(description)) = (locked, state.description()) {
+            // A keeper that has just begun has not described its cluster yet; it is not ready either.
+            if let (true, Ok(description)) = (Lock::is_held(&state.lock()), state.description()) {
                 alive.push((state, description));
             }
         }
@@ -199,7 +203,7 @@ impl State {
     /// Removes everything that this cluster has on the machine. Its processes must be dead.
     pub fn remove(&self, cache: &Cache) -> anyhow::Result<()> {
         node::remove_cgroups(&self.id())?;
-        if self.root.join("keep-logs").exists() {
+        if self.root.join("keep-logs").exists() && self.logs().exists() {
             fs::rename(self.logs(), self.kept_logs(cache)?).context("could not keep the logs")?;
             prune_logs(cache)?;
         }
@@ -224,9 +228,8 @@ impl State {
 fn sweep(cache: &Cache, folder: &Path) {
     for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
         let state = State::at(entry.path());
-        // Whoever can take the lock knows that the keeper is dead, and with it everything that it started.
-        let free = !state.lock().exists() || Lock::try_take(&state.lock()).is_ok_and(|lock| lock.is_some());
-        if free {
+        // With the keeper everything that it started is dead.
+        if !Lock::is_held(&state.lock()) {
             eprintln!("cleaning up the cluster {}, whose run was killed", state.id());
             if let Err(error) = state.remove(cache) {
                 eprintln!("could not clean up {}: {error:#}", state.root.display());
@@ -303,7 +306,8 @@ mod tests {
     fn a_path_too_long_for_a_socket_is_refused_with_the_way_out() {
         let folder = tempfile::tempdir().unwrap();
         let cache = Cache::at(folder.path().join("x".repeat(100))).unwrap();
-        let error = State::claim(&cache, Size::Core).unwrap_err().to_string();
+        assert!(State::claim(&cache, Size::Core).is_ok());
+        let error = State::claim(&cache, Size::Full).unwrap_err().to_string();
         assert!(error.ends_with("is too long for a socket: set PORTAL_CACHE to a shorter one"), "{error}");
     }
 

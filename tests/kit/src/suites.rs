@@ -112,18 +112,18 @@ pub fn run(cache: &Cache, only: Option<&str>) -> anyhow::Result<()> {
         let names: Vec<&str> = builtin().iter().map(|suite| suite.name).collect();
         bail!("no suite is called {:?}: there are {}", only.unwrap_or_default(), names.join(", "));
     }
+    let run = std::process::id().to_string();
     let mut outcomes = Vec::new();
     let started = Instant::now();
     println!("building the tests");
-    let executables =
-        cargo_executables(&crate::repository(), &["test", "--workspace", "--no-run", "--locked", "--quiet"])?;
+    let executables = cargo_executables(&crate::repository(), &["test", "--workspace", "--no-run", "--locked"])?;
     outcomes.push(Outcome { name: "build", tests: Vec::new(), duration: started.elapsed() });
     for suite in &suites {
         println!("\n== {}", suite.name);
         let started = Instant::now();
-        let tests = run_suite(suite, &executables)?;
+        let tests = run_suite(suite, &executables, &run)?;
         outcomes.push(Outcome { name: suite.name, tests, duration: started.elapsed() });
-        detached::wait_for_tests(cache)?;
+        detached::wait_for_run(cache, &run)?;
     }
     let (summary, failed) = summarise(&outcomes);
     println!("\n{summary}");
@@ -133,14 +133,14 @@ pub fn run(cache: &Cache, only: Option<&str>) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn run_suite(suite: &Suite, executables: &[Executable]) -> anyhow::Result<Vec<Test>> {
+fn run_suite(suite: &Suite, executables: &[Executable], run: &str) -> anyhow::Result<Vec<Test>> {
     match &suite.work {
         Work::Check(commands) => commands.iter().map(|command| run_check(command)).collect(),
         Work::Unit => {
             let mut tests = Vec::new();
             for executable in executables.iter().filter(|executable| executable.kind != "test") {
                 let prefix = format!("{}::", executable.target);
-                tests.extend(run_tests(executable, "", &prefix)?);
+                tests.extend(run_tests(executable, "", &prefix, run)?);
             }
             Ok(tests)
         }
@@ -149,7 +149,7 @@ fn run_suite(suite: &Suite, executables: &[Executable]) -> anyhow::Result<Vec<Te
                 .iter()
                 .find(|executable| executable.kind == "test" && executable.target == *target)
                 .with_context(|| format!("cargo built no test program {target}"))?;
-            let tests = run_tests(executable, module, "")?;
+            let tests = run_tests(executable, module, "", run)?;
             if tests.is_empty() {
                 bail!("the suite {} has no test", suite.name);
             }
@@ -172,7 +172,7 @@ fn run_check(command: &[&str]) -> anyhow::Result<Test> {
     Ok(test)
 }
 
-fn run_tests(executable: &Executable, module: &str, prefix: &str) -> anyhow::Result<Vec<Test>> {
+fn run_tests(executable: &Executable, module: &str, prefix: &str, run: &str) -> anyhow::Result<Vec<Test>> {
     let mut child = Command::new("timeout")
         // In the foreground, or Ctrl-C would not reach the tests.
         .args(["--foreground", "--kill-after=10", SUITE_TIMEOUT])
@@ -184,6 +184,7 @@ fn run_tests(executable: &Executable, module: &str, prefix: &str) -> anyhow::Res
         // alone, never for a compiler.
         .env("RUSTC_BOOTSTRAP", "1")
         .env("PORTAL_TEST_KIT", std::env::current_exe()?)
+        .env("PORTAL_TEST_RUN", run)
         .stdout(Stdio::piped())
         .spawn()
         .with_context(|| format!("could not run {}", executable.path.display()))?;
