@@ -33,7 +33,7 @@ fn an_unknown_need_is_refused_with_those_that_there_are() {
 fn a_missing_program_is_named_with_its_package_when_it_cannot_be_installed() {
     // A machine with a shell and nothing else: not even apt-get.
     let folder = tempfile::tempdir().unwrap();
-    for tool in ["bash", "dirname", "env"] {
+    for tool in ["bash", "dirname", "env", "flock", "id", "mkdir"] {
         let path = ["/bin", "/usr/bin"].map(|parent| Path::new(parent).join(tool));
         let path = path.iter().find(|path| path.exists()).unwrap();
         std::os::unix::fs::symlink(path, folder.path().join(tool)).unwrap();

@@ -6,8 +6,8 @@ set -euo pipefail
 
 cd "$(dirname "$0")/.."
 cache=${PORTAL_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/portal}
-# The Python of the documentation must not be the one that makes it anew; Debian's tools for root are not in everybody's path.
-PATH=${PATH//"$cache/python/bin:"/}:/usr/sbin:/sbin
+# The Python of the documentation must not be the one that makes it anew.
+PATH=${PATH//"$cache/python/bin:"/}
 
 # Kubernetes is the one big thing: its build cache, its modules and the Rust target folder together.
 min_free_gb=${PORTAL_MIN_FREE_GB:-12}

@@ -3,6 +3,7 @@
 use std::fs::{self, File, TryLockError};
 use std::io::{Seek as _, Write as _};
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, bail};
 
@@ -11,6 +12,9 @@ use anyhow::{Context as _, bail};
 pub struct Cache {
     root: PathBuf,
 }
+
+/// A wait that is shorter is nobody's business.
+const WORTH_SAYING: Duration = Duration::from_secs(3);
 
 /// An exclusive lock on a file. The kernel drops it with the process, so a killed run leaves nothing locked.
 #[derive(Debug)]
@@ -49,8 +53,12 @@ impl Cache {
     /// Takes the lock of this name. Says so when it has to wait for somebody else.
     pub fn lock(&self, name: &str) -> anyhow::Result<Lock> {
         let path = self.folder("locks")?.join(name);
-        if let Some(lock) = Lock::try_take(&path)? {
-            return Ok(lock);
+        let patience = Instant::now() + WORTH_SAYING;
+        while Instant::now() < patience {
+            if let Some(lock) = Lock::try_take(&path)? {
+                return Ok(lock);
+            }
+            std::thread::sleep(Duration::from_millis(20));
         }
         let holder = Lock::holder(&path).unwrap_or_else(|| "unknown".to_owned());
         eprintln!("waiting for process {holder}, which holds {}", path.display());

@@ -208,15 +208,31 @@ impl State {
             prune_logs(cache)?;
         }
         // A process that is dying may still write a file into a folder that was just emptied.
-        let mut result = fs::remove_dir_all(&self.root);
+        let mut result = self.remove_files();
         for _ in 0..20 {
             if result.is_ok() || !self.root.exists() {
                 return Ok(());
             }
             std::thread::sleep(Duration::from_millis(100));
-            result = fs::remove_dir_all(&self.root);
+            result = self.remove_files();
         }
         result.with_context(|| format!("could not remove {}", self.root.display()))
+    }
+
+    /// Removes the folder, the lock last: until then nobody else takes the cluster for dead.
+    fn remove_files(&self) -> std::io::Result<()> {
+        for entry in fs::read_dir(&self.root)? {
+            let path = entry?.path();
+            if path == self.lock() {
+                continue;
+            }
+            if path.is_dir() && !path.is_symlink() {
+                fs::remove_dir_all(path)?;
+            } else {
+                fs::remove_file(path)?;
+            }
+        }
+        fs::remove_dir_all(&self.root)
     }
 
     fn kept_logs(&self, cache: &Cache) -> anyhow::Result<PathBuf> {
