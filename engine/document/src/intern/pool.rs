@@ -1,0 +1,131 @@
+//! A list of things that are equal to no other in it, each with a number. Append-only: whoever has a number reads the
+//! thing without a lock, and whoever has a thing finds its number without a lock.
+
+use std::sync::{
+    OnceLock,
+    atomic::{AtomicU64, AtomicUsize, Ordering},
+};
+
+pub(super) struct Pool<T: ?Sized + 'static> {
+    /// Number to thing. Each chunk has room for twice as many as the one before.
+    chunks: [OnceLock<Box<[OnceLock<&'static T>]>>; CHUNKS],
+    /// Thing to number: the upper half of an entry is the hash, the lower half the number plus one. Each table is twice
+    /// as large as the one before and holds all that it held, so that whoever still reads the smaller one is not wrong,
+    /// just behind.
+    tables: [OnceLock<Box<[AtomicU64]>>; TABLES],
+    /// Which table to read. Written by the one who adds.
+    current: AtomicUsize,
+}
+
+const FIRST_CHUNK_BITS: u32 = 10;
+const CHUNKS: usize = 18;
+const FIRST_TABLE_BITS: u32 = 11;
+const TABLES: usize = 18;
+
+impl<T: ?Sized + PartialEq> Pool<T> {
+    pub(super) fn new() -> Pool<T> {
+        let chunks = [const { OnceLock::new() }; CHUNKS];
+        Pool { chunks, tables: [const { OnceLock::new() }; TABLES], current: AtomicUsize::new(0) }
+    }
+
+    #[inline]
+    pub(super) fn get(&self, number: u32) -> &'static T {
+        let (chunk, place) = place_of(number);
+        let thing = self.chunks[chunk].get().and_then(|chunk| chunk[place].get());
+        thing.expect("a number is given out after its thing is in place")
+    }
+
+    #[inline]
+    pub(super) fn find(&self, hash: u32, thing: &T) -> Option<u32> {
+        let table = self.table(self.current.load(Ordering::Acquire));
+        let mask = table.len() - 1;
+        let mut at = hash as usize & mask;
+        loop {
+            let entry = table[at].load(Ordering::Acquire);
+            if entry == 0 {
+                return None;
+            }
+            if (entry >> 32) as u32 == hash {
+                let number = entry as u32 - 1;
+                if self.get(number) == thing {
+                    return Some(number);
+                }
+            }
+            // There is always an empty place to stop at: a table is at most half full.
+            at = (at + 1) & mask;
+        }
+    }
+
+    /// Adds a thing that is not there, under the number of things that are there. One caller at a time.
+    pub(super) fn add(&self, hash: u32, thing: &'static T, number: u32) {
+        let (chunk, place) = place_of(number);
+        let chunk = self.chunks[chunk].get_or_init(|| empty(1 << (chunk as u32 + FIRST_CHUNK_BITS), OnceLock::new));
+        chunk[place].set(thing).unwrap_or_else(|_| unreachable!("each number is given out once"));
+
+        let mut current = self.current.load(Ordering::Relaxed);
+        if 2 * number as usize >= self.table(current).len() {
+            current += 1;
+            for entry in self.table(current - 1) {
+                insert(self.table(current), entry.load(Ordering::Relaxed));
+            }
+            self.current.store(current, Ordering::Release);
+        }
+        insert(self.table(current), u64::from(hash) << 32 | u64::from(number + 1));
+    }
+
+    #[inline]
+    fn table(&self, number: usize) -> &[AtomicU64] {
+        self.tables[number].get_or_init(|| empty(1 << (number as u32 + FIRST_TABLE_BITS), || AtomicU64::new(0)))
+    }
+
+    /// Bytes of the chunks and tables, without the things.
+    pub(super) fn size_bytes(&self) -> usize {
+        let chunks = self.chunks.iter().filter_map(OnceLock::get).map(|chunk| size_of_val(&**chunk));
+        let tables = self.tables.iter().filter_map(OnceLock::get).map(|table| size_of_val(&**table));
+        chunks.sum::<usize>() + tables.sum::<usize>()
+    }
+}
+
+/// Puts an entry into the first empty place from where its hash points.
+fn insert(table: &[AtomicU64], entry: u64) {
+    if entry == 0 {
+        return;
+    }
+    let mask = table.len() - 1;
+    let mut at = (entry >> 32) as usize & mask;
+    while table[at].load(Ordering::Relaxed) != 0 {
+        at = (at + 1) & mask;
+    }
+    table[at].store(entry, Ordering::Release);
+}
+
+#[inline]
+fn place_of(number: u32) -> (usize, usize) {
+    let number = number + (1 << FIRST_CHUNK_BITS);
+    let chunk = number.ilog2();
+    ((chunk - FIRST_CHUNK_BITS) as usize, (number - (1 << chunk)) as usize)
+}
+
+pub(super) fn empty<T>(length: usize, make: impl FnMut() -> T) -> Box<[T]> {
+    std::iter::repeat_with(make).take(length).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_thing_is_found_after_the_tables_have_grown() {
+        let pool = Pool::<str>::new();
+        // Few hashes, so that things lie far from where their hash points.
+        let things: Vec<(u32, String)> = (0..20_000).map(|n| (n % 5000, format!("thing {n}"))).collect();
+        for (number, (hash, thing)) in things.iter().enumerate() {
+            assert_eq!(pool.find(*hash, thing), None);
+            pool.add(*hash, thing.clone().leak(), number as u32);
+        }
+        for (number, (hash, thing)) in things.iter().enumerate() {
+            assert_eq!(pool.find(*hash, thing), Some(number as u32));
+            assert_eq!(pool.get(number as u32), thing);
+        }
+    }
+}

@@ -1,0 +1,46 @@
+//! What a caller says about the documents that it wants.
+
+use crate::path::Path;
+
+/// How to read a document.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Options<'a> {
+    /// Values to leave out, with their keys. They cost the time to step over them, and no memory.
+    pub drop: &'a [Path],
+    /// Values of which only the shape may be seen: every scalar in them becomes the string `***`. Keys stay.
+    pub mask: &'a [Path],
+    /// Whether the interner may grow.
+    pub interning: Interning,
+    /// Where the document comes from, for example a hash of the object's identity. A value gets a symbol when two
+    /// origins have it: with the same origin for each version of an object, updates do not fill the interner with what
+    /// only this object has. Without one, each document is an origin of its own.
+    pub origin: Option<u64>,
+    /// What to refuse.
+    pub limits: Limits,
+}
+
+/// Whether reading a document may add to the interner.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Interning {
+    /// Add keys, and short values that another origin has too: for documents that stay.
+    #[default]
+    Add,
+    /// Only use what is there: for documents that come from anybody and go with the request.
+    LookUpOnly,
+}
+
+/// What input may ask for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    /// Bytes of input.
+    pub bytes: usize,
+    /// Arrays and objects within each other.
+    pub depth: usize,
+}
+
+impl Default for Limits {
+    /// An admission review with an old and a new object of the largest size, and the depth that the API server accepts.
+    fn default() -> Limits {
+        Limits { bytes: 7 << 20, depth: 10_000 }
+    }
+}
