@@ -17,11 +17,14 @@ pub(crate) struct Arguments {
 enum What {
     /// The reference page of the command line, as Markdown
     CommandLine,
+    /// The tables of the expression language's functions, as Markdown
+    ExpressionFunctions,
 }
 
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     match arguments.what {
         What::CommandLine => print!("{}", command_line_page()),
+        What::ExpressionFunctions => print!("{}", expression_functions()),
     }
     Ok(())
 }
@@ -81,4 +84,21 @@ fn describe_arguments(page: &mut String, command: &Command) {
             defaults.join(", "),
         );
     }
+}
+
+fn expression_functions() -> String {
+    let mut text = String::new();
+    let mut group = "";
+    for function in portal_expr::functions() {
+        if function.group != group {
+            group = function.group;
+            let _ = write!(text, "\n### {group}\n\n| function | what it gives | example |\n| --- | --- | --- |\n");
+        }
+        let code = |text: &str| format!("`{}`", text.replace('|', "\\|"));
+        let example = function.example.map(|(source, result)| format!("{} is {}", code(source), code(result)));
+        let _ =
+            writeln!(text, "| {} | {} | {} |", code(&function.signature), function.about, example.unwrap_or_default());
+    }
+    text.push('\n');
+    text
 }

@@ -2,6 +2,8 @@
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking, in its helper functions too")]
 
+mod conformance;
+mod expressions;
 mod generated;
 mod layering;
 mod setup;

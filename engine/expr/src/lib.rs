@@ -1,1 +1,63 @@
 //! The rule language: expr-lang, parsed, resolved and evaluated over borrowed documents. Knows no Kubernetes.
+//!
+//! ```text
+//! source → parse → Tree → compile (with a Schema) → Program → evaluate (with a Host) → Value
+//!                                                      └→ Facts, warnings
+//! ```
+
+// pest's generated code asks for it by this name.
+extern crate alloc;
+
+mod ast;
+mod builtins;
+mod compile;
+mod error;
+mod evaluate;
+mod explain;
+mod facts;
+mod host;
+mod limits;
+mod machine;
+mod operators;
+mod parse;
+mod print;
+mod program;
+mod reference;
+mod regex;
+mod render;
+mod schema;
+mod suggest;
+#[cfg(test)]
+mod testing;
+mod types;
+mod value;
+mod warning;
+
+pub use bumpalo::Bump as Arena;
+
+pub use compile::{Mode, compile};
+pub use error::{Error, Phase};
+pub use explain::Observation;
+pub use facts::{ArgumentShape, Facts, Read, Segment};
+pub use host::Host;
+pub use limits::{Limits, MAX_NESTING, MAX_NODES, MAX_SOURCE};
+pub use machine::{Failure, Limit, Machine};
+pub use program::{CallSite, Program};
+pub use reference::{FunctionReference, functions};
+pub use schema::{
+    Calls, ComputedId, Field, Function, FunctionId, Object, ObjectId, Parameter, Root, Schema, Shape, Slot,
+};
+pub use value::{Entry, Keys, Map, Moment, Time, Value, Zone};
+pub use warning::Warning;
+
+/// The form in which expr-lang prints what it parsed: the same for expressions that differ in nothing but spaces,
+/// parentheses and quotes.
+pub fn canonical(source: &str) -> Result<String, Error> {
+    parse::parse(source).map(|tree| print::print(&tree))
+}
+
+/// The canonical form, and the place of every node in characters from the start: what is compared with the real expr-lang.
+#[doc(hidden)]
+pub fn canonical_with_places(source: &str) -> Result<(String, Vec<usize>), Error> {
+    parse::parse(source).map(|tree| (print::print(&tree), tree.places(source)))
+}

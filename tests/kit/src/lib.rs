@@ -40,3 +40,8 @@ pub fn responder() -> program::Program {
         ..program::Program::new("responder", repository().join("tests/responder"))
     }
 }
+
+/// The program that answers for the real expr-lang.
+pub fn expr_oracle() -> program::Program {
+    program::Program::new("expr-oracle", repository().join("tests/oracles/expr"))
+}

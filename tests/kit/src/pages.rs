@@ -1,9 +1,9 @@
-//! The pages of the documentation as tests: a block that is marked `<!-- runnable -->` is run against a cluster, and what
-//! it prints is compared with the `text` block that follows it.
+//! The pages of the documentation as tests: a block that is marked `<!-- runnable -->` is run, against a cluster unless it
+//! holds expressions, and what it prints is compared with the `text` block that follows it.
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 
 use anyhow::{Context as _, bail};
 
@@ -32,6 +32,8 @@ pub enum Language {
     Bash,
     /// Objects, for `kubectl apply`.
     Yaml,
+    /// Expressions, one per line, for `portal eval`. They need no cluster.
+    Expr,
 }
 
 /// Stands for anything: within a line, or alone on a line for any number of lines.
@@ -68,7 +70,8 @@ pub fn blocks(page: &str) -> anyhow::Result<Vec<Block>> {
         let language = match lines.get(start).and_then(|line| fence(line)) {
             Some("bash") => Language::Bash,
             Some("yaml") => Language::Yaml,
-            _ => bail!("line {}: `runnable` must stand before a bash or a yaml block", index + 1),
+            Some("expr") => Language::Expr,
+            _ => bail!("line {}: `runnable` must stand before a bash, a yaml or an expr block", index + 1),
         };
         let end = end_of_block(&lines, start)?;
         let body = lines[start + 1..end].join("\n") + "\n";
@@ -85,21 +88,39 @@ pub fn blocks(page: &str) -> anyhow::Result<Vec<Block>> {
     Ok(blocks)
 }
 
-/// Runs the blocks of a page, one after the other. `programs` are folders to find commands in.
+/// Runs the blocks of a page that need a cluster, one after the other. `programs` are folders to find commands in.
 pub fn run(page: &Path, blocks: &[Block], cluster: &Cluster, programs: &[&Path]) -> anyhow::Result<()> {
-    for block in blocks {
-        let actual = run_block(block, cluster, programs)?;
-        if !matches(&block.expected, &actual) {
-            bail!(
-                "{}:{}: the page says that this prints\n{}\nbut it prints\n{}",
-                page.display(),
-                block.line,
-                indent(&block.expected),
-                indent(&actual)
-            );
-        }
+    for block in blocks.iter().filter(|block| block.language != Language::Expr) {
+        compare(page, block, &run_block(block, cluster, programs)?)?;
     }
     Ok(())
+}
+
+/// Evaluates the blocks of a page that hold expressions.
+pub fn evaluate(page: &Path, blocks: &[Block], portal: &Path) -> anyhow::Result<()> {
+    for block in blocks.iter().filter(|block| block.language == Language::Expr) {
+        let mut actual = String::new();
+        for line in block.body.lines().filter(|line| !line.trim().is_empty()) {
+            let output = Command::new(portal).args(["eval", line]).output().context("could not run portal")?;
+            let said = if output.status.success() { output.stdout } else { output.stderr };
+            actual.push_str(&String::from_utf8(said)?);
+        }
+        compare(page, block, &actual)?;
+    }
+    Ok(())
+}
+
+fn compare(page: &Path, block: &Block, actual: &str) -> anyhow::Result<()> {
+    if matches(&block.expected, actual) {
+        return Ok(());
+    }
+    bail!(
+        "{}:{}: the page says that this prints\n{}\nbut it prints\n{}",
+        page.display(),
+        block.line,
+        indent(&block.expected),
+        indent(actual)
+    )
 }
 
 fn run_block(block: &Block, cluster: &Cluster, programs: &[&Path]) -> anyhow::Result<String> {
@@ -222,7 +243,7 @@ mod tests {
     fn a_misplaced_or_misspelt_marker_is_an_error_with_its_line() {
         check(
             "\n<!-- runnable -->\ntext\n",
-            expect_test::expect!["line 2: `runnable` must stand before a bash or a yaml block"],
+            expect_test::expect!["line 2: `runnable` must stand before a bash, a yaml or an expr block"],
         );
         check(
             "<!-- runnable: big -->\n```bash\n```\n",

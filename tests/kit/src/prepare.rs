@@ -21,6 +21,7 @@ pub fn prepare(cache: &Cache, size: Size) -> anyhow::Result<()> {
         node::check_machine()?;
     }
     kubernetes::program(cache, &crate::repository(), &Version::chosen()?)?.build(cache)?;
+    crate::expr_oracle().build(cache)?;
     let responder = crate::responder().build(cache)?;
     if size == Size::Full {
         let folder = crate::repository().join("tests/responder");

@@ -1,0 +1,174 @@
+//! Engines for expressions. expr-lang is the one that ships; the types here are those of any language over documents, so
+//! that another can stand beside it.
+
+use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use portal_expr::{
+    Arena, CallSite, Error, Facts, Host, Limits, Mode, Moment, Observation, Program, Schema, Value, Warning,
+};
+
+/// A language for rules.
+pub trait ExpressionEngine: Send + Sync {
+    /// The name by which an instance chooses it.
+    fn name(&self) -> &'static str;
+
+    /// Compiles an expression. Pure: the same source and schema give the same result, and it may be called from any thread.
+    fn compile(&self, source: &str, schema: &Schema) -> Result<Box<dyn Expression>, Error>;
+}
+
+/// A compiled expression.
+pub trait Expression: fmt::Debug + Send + Sync {
+    /// Evaluates it within its limits. It does not block, and it may be called by many threads at once. What it makes
+    /// lives in the arena.
+    fn evaluate<'a>(
+        &'a self,
+        host: &'a dyn Host,
+        arena: &'a Arena,
+        limits: &Limits,
+        now: Moment,
+    ) -> Result<Value<'a>, Error>;
+
+    /// What made it true, for a person. Evaluates again; an engine that cannot tell says nothing.
+    fn explain<'a>(
+        &'a self,
+        host: &'a dyn Host,
+        arena: &'a Arena,
+        limits: &Limits,
+        now: Moment,
+    ) -> Vec<Observation<'a>>;
+
+    /// What it reads and calls. Nothing that an evaluation does may be missing.
+    fn facts(&self) -> &Facts;
+
+    /// Where it calls the host. The host is told the place in this list.
+    fn calls(&self) -> &[CallSite];
+
+    /// What may be a mistake although it compiles.
+    fn warnings(&self) -> &[Warning];
+}
+
+/// Why an evaluation gave no value.
+#[derive(Clone, Debug, thiserror::Error)]
+pub enum EvaluationError {
+    /// The expression met values that it cannot work with, or took more than its share.
+    #[error("{0}")]
+    Failed(Error),
+    /// The engine has a bug. The caller counts these; the process goes on.
+    #[error("the expression engine panicked: {0}")]
+    Panicked(String),
+}
+
+/// The engine for expr-lang.
+#[derive(Debug)]
+pub struct ExprEngine;
+
+/// The engines that ship.
+pub fn builtin() -> Vec<Box<dyn ExpressionEngine>> {
+    vec![Box::new(ExprEngine)]
+}
+
+/// Evaluates an expression so that a panic costs this evaluation and nothing else.
+pub fn evaluate<'a>(
+    expression: &'a dyn Expression,
+    host: &'a dyn Host,
+    arena: &'a Arena,
+    limits: &Limits,
+    now: Moment,
+) -> Result<Value<'a>, EvaluationError> {
+    // Nothing is looked at after a panic but the message: the arena is thrown away, and programs are immutable.
+    let outcome = catch_unwind(AssertUnwindSafe(|| expression.evaluate(host, arena, limits, now)));
+    match outcome {
+        Ok(result) => result.map_err(EvaluationError::Failed),
+        Err(panic) => {
+            let message = panic.downcast_ref::<String>().cloned();
+            let message = message.or_else(|| panic.downcast_ref::<&str>().map(|text| (*text).to_owned()));
+            Err(EvaluationError::Panicked(message.unwrap_or_else(|| "without a message".to_owned())))
+        }
+    }
+}
+
+impl ExpressionEngine for ExprEngine {
+    fn name(&self) -> &'static str {
+        "expr"
+    }
+
+    fn compile(&self, source: &str, schema: &Schema) -> Result<Box<dyn Expression>, Error> {
+        Ok(Box::new(portal_expr::compile(source, schema, Mode::Rules)?))
+    }
+}
+
+impl Expression for Program {
+    fn evaluate<'a>(
+        &'a self,
+        host: &'a dyn Host,
+        arena: &'a Arena,
+        limits: &Limits,
+        now: Moment,
+    ) -> Result<Value<'a>, Error> {
+        Program::evaluate(self, host, arena, limits, now)
+    }
+
+    fn explain<'a>(
+        &'a self,
+        host: &'a dyn Host,
+        arena: &'a Arena,
+        limits: &Limits,
+        now: Moment,
+    ) -> Vec<Observation<'a>> {
+        Program::explain(self, host, arena, limits, now)
+    }
+
+    fn facts(&self) -> &Facts {
+        Program::facts(self)
+    }
+
+    fn calls(&self) -> &[CallSite] {
+        Program::calls(self)
+    }
+
+    fn warnings(&self) -> &[Warning] {
+        Program::warnings(self)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use portal_expr::{Failure, Machine, Shape, Slot};
+
+    use super::*;
+
+    struct Faulty;
+
+    impl Host for Faulty {
+        fn root(&self, _: Slot) -> Value<'_> {
+            panic!("no value at hand")
+        }
+
+        fn call<'a>(&'a self, _: usize, _: &[Value<'a>], _: &Machine<'a>) -> Result<Value<'a>, Failure> {
+            Ok(Value::Nil)
+        }
+    }
+
+    fn check(source: &str, expected: &str) {
+        let mut schema = Schema::new();
+        schema.add_root("object", Shape::Any);
+        let engines = builtin();
+        let expression = engines[0].compile(source, &schema).expect("it compiles");
+        let arena = Arena::new();
+        let result = evaluate(&*expression, &Faulty, &arena, &Limits::default(), Moment::default());
+        let text = result.map_or_else(|error| error.to_string(), |value| format!("{value:?}"));
+        assert_eq!(text, expected);
+    }
+
+    #[test]
+    fn a_panic_costs_one_evaluation() {
+        check("object.spec == 1", "the expression engine panicked: no value at hand");
+        check("1 + 1 == 2", "Bool(true)");
+    }
+
+    #[test]
+    fn a_failure_has_its_place() {
+        check("1 % 0 == 1", "1:3: integer division by zero\n | 1 % 0 == 1\n |   ^");
+    }
+}

@@ -1,0 +1,166 @@
+//! The functions of the language: one row each, with what the compiler checks, what runs, and what the reference page
+//! says.
+
+mod check;
+mod convert;
+#[cfg(test)]
+mod hostile;
+mod list;
+mod map;
+mod number;
+#[cfg(test)]
+pub(crate) mod sample;
+mod table;
+mod text;
+mod time;
+
+use std::{fmt, sync::LazyLock};
+
+use self::check::Check;
+pub(crate) use self::{
+    check::Refusal,
+    convert::show,
+    table::BUILTINS,
+    time::{METHODS, method, signature},
+};
+use crate::{
+    machine::{Failure, Machine},
+    types::Type,
+    value::{Value, sequence::Sequence},
+};
+
+/// A function of the language.
+pub(crate) struct Builtin {
+    pub(crate) name: &'static str,
+    pub(crate) group: Group,
+    /// How it is called, for people.
+    pub(crate) signature: &'static str,
+    /// One line for the reference page.
+    pub(crate) about: &'static str,
+    /// An expression that shows it, and what that is.
+    pub(crate) example: (&'static str, &'static str),
+    check: Check,
+    pub(crate) run: Run,
+}
+
+/// The part of the reference page that a function is in.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Group {
+    Predicate,
+    Text,
+    Number,
+    List,
+    Map,
+    Conversion,
+    Time,
+}
+
+/// What runs a function.
+pub(crate) enum Run {
+    /// The evaluator: its second argument is an expression that is evaluated for each element.
+    Predicate,
+    /// A plain function of its arguments.
+    Function(Function),
+}
+
+/// A plain function. Arguments have been counted by the compiler.
+pub(crate) type Function = for<'a> fn(&Machine<'a>, &[Value<'a>]) -> Result<Value<'a>, Failure>;
+
+static BY_NAME: LazyLock<Vec<&'static Builtin>> = LazyLock::new(|| {
+    let mut rows: Vec<_> = BUILTINS.iter().collect();
+    rows.sort_by_key(|builtin| builtin.name);
+    rows
+});
+
+/// The function of a name.
+pub(crate) fn find(name: &str) -> Option<&'static Builtin> {
+    let place = BY_NAME.binary_search_by_key(&name, |builtin| builtin.name).ok()?;
+    Some(BY_NAME[place])
+}
+
+/// The names of all functions.
+pub(crate) fn names() -> impl Iterator<Item = &'static str> {
+    BUILTINS.iter().map(|builtin| builtin.name)
+}
+
+impl Builtin {
+    /// The type that a call returns, or why it can never work. A predicate's body counts as an argument: its type is what
+    /// it returns.
+    pub(crate) fn check(&self, types: &[Type]) -> Result<Type, Refusal> {
+        self.check.result(self.name, types)
+    }
+
+    /// Calls it, unless it is the evaluator that runs it.
+    #[inline]
+    pub(crate) fn call<'a>(&self, machine: &Machine<'a>, arguments: &[Value<'a>]) -> Result<Value<'a>, Failure> {
+        match self.run {
+            Run::Function(function) => function(machine, arguments),
+            Run::Predicate => Err(Failure::new(format!("{} is run by the evaluator", self.name))),
+        }
+    }
+}
+
+impl fmt::Debug for Builtin {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(self.name)
+    }
+}
+
+fn text_of<'a>(value: Value<'a>) -> Result<&'a str, Failure> {
+    match value {
+        Value::Text(text) => Ok(text),
+        _ => Err(Failure::expected("a string", value)),
+    }
+}
+
+fn integer_of(value: Value<'_>) -> Result<i64, Failure> {
+    match value {
+        Value::Int(number) => Ok(number),
+        _ => Err(Failure::expected("an int", value)),
+    }
+}
+
+fn list_of<'a>(value: Value<'a>) -> Result<Sequence<'a>, Failure> {
+    value.sequence().ok_or_else(|| Failure::expected("an array", value))
+}
+
+/// Text for a message: not much of it.
+fn quoted(text: &str) -> String {
+    match text.char_indices().nth(40) {
+        Some((end, _)) => format!("{:?}…", &text[..end]),
+        None => format!("{text:?}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::limits::Limits;
+
+    #[test]
+    fn there_are_71_functions_and_each_is_found_by_its_name() {
+        assert_eq!(BUILTINS.len(), 71);
+        for builtin in BUILTINS {
+            assert!(std::ptr::eq(find(builtin.name).expect(builtin.name), builtin));
+            assert!(builtin.signature.starts_with(&format!("{}(", builtin.name)));
+        }
+        assert!(find("nothing").is_none());
+    }
+
+    #[test]
+    fn the_example_of_a_function_has_the_value_that_it_says() {
+        let answer = |source| sample::answer(source, &Limits::default(), true);
+        for builtin in BUILTINS.iter().filter(|builtin| matches!(builtin.run, Run::Function(_))) {
+            let (example, value) = builtin.example;
+            assert!(example.contains(builtin.name));
+            assert_eq!(answer(example), answer(value), "{example}");
+        }
+    }
+
+    #[test]
+    fn the_functions_are_those_that_the_parser_takes_for_builtins() {
+        let mut names: Vec<&str> = names().collect();
+        names.sort_unstable();
+        assert_eq!(names, crate::parse::calls::BUILTINS);
+    }
+}

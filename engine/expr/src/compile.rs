@@ -1,0 +1,306 @@
+//! Turns a parsed expression into a program: finds what each name means, checks that types can fit, notes what is read, and
+//! looks up everything that can be looked up before there is a value.
+//!
+//! Nodes are visited in the order in which Go's checker visits them, so that of several mistakes the same one is shown.
+
+mod calls;
+mod known;
+mod members;
+mod operators;
+mod predicates;
+#[cfg(test)]
+mod tests;
+
+use crate::{
+    ast::{Id, Kind as Syntax, Tree},
+    error::{Error, Phase},
+    facts::{Facts, Read},
+    limits::MAX_NESTING,
+    parse::parse,
+    program::{CallSite, Constant, Kind, Op, Program},
+    schema::{Schema, Shape, Slot},
+    suggest,
+    types::Type,
+    warning::Warning,
+};
+
+use self::known::Known;
+
+/// How an expression is read.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Mode {
+    /// For rules: nil has every field and is false and empty, and every name must be known.
+    Rules,
+    /// Exactly expr-lang, as it is without knowing its environment: an unknown name is nil.
+    Strict,
+}
+
+/// Operations in operations. Parentheses make one level of nesting and can make several operations.
+const MAX_HEIGHT: usize = 3 * MAX_NESTING;
+
+/// Compiles an expression.
+pub fn compile(source: &str, schema: &Schema, mode: Mode) -> Result<Program, Error> {
+    let tree = parse(source)?;
+    let mut compiler = Compiler {
+        source,
+        tree: &tree,
+        schema,
+        strict: mode == Mode::Strict,
+        variables: Vec::new(),
+        declared: Vec::new(),
+        roots: Vec::new(),
+        scopes: Vec::new(),
+        facts: Facts::default(),
+        calls: Vec::new(),
+        warnings: Vec::new(),
+        height: 0,
+        unchecked: 0,
+    };
+    let root = compiler.value(tree.root)?.op;
+    if compiler.facts.reads.is_empty() && compiler.calls.is_empty() && !compiler.facts.uses_now && !compiler.strict {
+        compiler.warn(tree.node(tree.root).at, "this reads nothing, so its answer is always the same");
+    }
+    let Compiler { strict, declared, roots, mut facts, calls, warnings, .. } = compiler;
+    facts.finish();
+    Ok(Program {
+        source: source.into(),
+        root,
+        variables: declared.into(),
+        roots: roots.into(),
+        calls: calls.into(),
+        strict,
+        facts,
+        warnings,
+    })
+}
+
+/// An operation, and what is known of its value.
+struct Typed<'s> {
+    op: Op,
+    known: Known<'s>,
+}
+
+struct Compiler<'s> {
+    source: &'s str,
+    tree: &'s Tree<'s>,
+    schema: &'s Schema,
+    strict: bool,
+    /// What `let` declared around the node that is visited.
+    variables: Vec<(&'s str, u16, Known<'s>)>,
+    /// The variables that there are in all, by their numbers.
+    declared: Vec<Box<str>>,
+    /// The roots that were named.
+    roots: Vec<(Slot, Box<str>)>,
+    /// The predicates around the node that is visited, the innermost last.
+    scopes: Vec<Scope<'s>>,
+    facts: Facts,
+    calls: Vec<CallSite>,
+    warnings: Vec<Warning>,
+    height: usize,
+    /// Above zero where Go's checker does not look: below what it knows nothing about.
+    unchecked: usize,
+}
+
+/// What a predicate's body may name.
+struct Scope<'s> {
+    item: Known<'s>,
+    has_index: bool,
+    has_accumulator: bool,
+    /// Whether the body looks at the element at all.
+    uses_item: bool,
+}
+
+impl<'s> Compiler<'s> {
+    /// Compiles a node whose value is used as a whole: what it comes from is read.
+    fn value(&mut self, id: Id) -> Result<Typed<'s>, Error> {
+        let mut typed = self.node(id)?;
+        if let Some(origin) = typed.known.origin.take() {
+            self.facts.read(origin);
+        }
+        Ok(typed)
+    }
+
+    /// Compiles a node. What it comes from is read only when somebody uses it.
+    fn node(&mut self, id: Id) -> Result<Typed<'s>, Error> {
+        self.height += 1;
+        if self.height > MAX_HEIGHT {
+            return Err(self.error(self.at(id), format!("nested too deeply: at most {MAX_NESTING} levels are allowed")));
+        }
+        let typed = self.dispatch(id);
+        self.height -= 1;
+        if self.unchecked == 0 {
+            return typed;
+        }
+        typed.map(|typed| Typed { known: Known::unknown(), ..typed })
+    }
+
+    /// Compiles something that Go does not check when what it belongs to is unknown.
+    fn below<T>(&mut self, known: bool, compile: impl FnOnce(&mut Self) -> Result<T, Error>) -> Result<T, Error> {
+        let unchecked = usize::from(self.strict && !known);
+        self.unchecked += unchecked;
+        let compiled = compile(self);
+        self.unchecked -= unchecked;
+        compiled
+    }
+
+    fn dispatch(&mut self, id: Id) -> Result<Typed<'s>, Error> {
+        let tree = self.tree;
+        let at = self.at(id);
+        match tree.kind(id) {
+            Syntax::Nil => Ok(self.constant(at, Constant::Nil, Type::NIL)),
+            Syntax::Bool(value) => Ok(self.constant(at, Constant::Bool(*value), Type::BOOL)),
+            Syntax::Integer(value) => Ok(self.constant(at, Constant::Int(*value), Type::INT)),
+            Syntax::Float(value) => Ok(self.constant(at, Constant::Float(*value), Type::FLOAT)),
+            Syntax::Text(text) => Ok(self.constant(at, Constant::Text(text.as_ref().into()), Type::TEXT)),
+            Syntax::Bytes(bytes) => Ok(self.constant(at, Constant::Bytes(bytes.as_slice().into()), Type::BYTES)),
+            Syntax::Array(elements) => self.array(at, elements),
+            Syntax::Map(pairs) => self.map(at, pairs),
+            Syntax::Identifier(name) => self.identifier(at, name),
+            Syntax::Pointer(name) => self.pointer(at, name),
+            Syntax::Unary(operator, operand) => self.unary(at, *operator, *operand),
+            Syntax::Binary(..) => self.binary(id),
+            Syntax::Chain(inner) => self.chain(at, *inner),
+            Syntax::Member { .. } => self.member(id),
+            Syntax::Slice { base, from, to } => self.slice(at, *base, *from, *to),
+            Syntax::Call { callee, arguments } => self.call(at, *callee, arguments),
+            Syntax::Builtin { name, arguments } => self.builtin(at, name, arguments),
+            // The builtin that it belongs to compiles it.
+            Syntax::Predicate(body) => self.value(*body),
+            Syntax::Conditional { condition, yes, no, .. } => self.conditional(at, *condition, *yes, *no),
+            Syntax::Let { name, value, body } => self.declaration(at, name, *value, *body),
+            Syntax::Sequence(nodes) => self.sequence(at, nodes),
+        }
+    }
+
+    fn constant(&self, at: u32, constant: Constant, kind: Type) -> Typed<'s> {
+        Typed { op: Op { kind: Kind::Constant(constant), at }, known: Known::of(kind) }
+    }
+
+    fn identifier(&mut self, at: u32, name: &'s str) -> Result<Typed<'s>, Error> {
+        if let Some((_, variable, known)) = self.variables.iter().rev().find(|(declared, ..)| *declared == name) {
+            return Ok(Typed { op: Op { kind: Kind::Variable(*variable), at }, known: known.clone() });
+        }
+        if name == "$env" {
+            if !self.strict {
+                return Err(self.error(at, "`$env` cannot be used in rules: name the root that you mean"));
+            }
+            return Ok(Typed { op: Op { kind: Kind::Environment, at }, known: Known::unknown() });
+        }
+        let Some(root) = self.schema.root(name) else {
+            if self.strict {
+                return Ok(Typed { op: Op { kind: Kind::Constant(Constant::Nil), at }, known: Known::unknown() });
+            }
+            let names = self.schema.root_names().chain(self.variables.iter().map(|(declared, ..)| *declared));
+            let hint = suggest::hint(name, names);
+            return Err(self.error(at, format!("unknown name `{name}`{hint}")));
+        };
+        if let Shape::Calls(calls) = &root.shape {
+            return Err(self.restricted(at, name, calls));
+        }
+        if !self.roots.iter().any(|(slot, _)| *slot == root.slot) {
+            self.roots.push((root.slot, name.into()));
+        }
+        let known = Known::shaped(&root.shape, Some(Read { root: root.slot, path: Vec::new() }));
+        Ok(Typed { op: Op { kind: Kind::Root(root.slot), at }, known })
+    }
+
+    fn pointer(&mut self, at: u32, name: &str) -> Result<Typed<'s>, Error> {
+        let Some(scope) = self.scopes.last_mut() else {
+            return Err(self.error(at, "`#` stands for an element, and there is none outside of a predicate"));
+        };
+        match name {
+            "" => {
+                scope.uses_item = true;
+                let known = scope.item.clone();
+                Ok(Typed { op: Op { kind: Kind::Item, at }, known })
+            }
+            "index" if scope.has_index => Ok(Typed { op: Op { kind: Kind::Index, at }, known: Known::of(Type::INT) }),
+            "acc" if scope.has_accumulator => {
+                Ok(Typed { op: Op { kind: Kind::Accumulator, at }, known: Known::unknown() })
+            }
+            _ => Err(self.error(at, format!("there is no `#{name}` here"))),
+        }
+    }
+
+    fn array(&mut self, at: u32, elements: &[Id]) -> Result<Typed<'s>, Error> {
+        let mut ops = Vec::with_capacity(elements.len());
+        let mut kinds = Vec::with_capacity(elements.len());
+        for element in elements {
+            let typed = self.value(*element)?;
+            ops.push(typed.op);
+            kinds.push(typed.known.kind);
+        }
+        Ok(Typed { op: Op { kind: Kind::Array(ops.into()), at }, known: Known::of(known::array_of(&kinds)) })
+    }
+
+    fn map(&mut self, at: u32, pairs: &[(Id, Id)]) -> Result<Typed<'s>, Error> {
+        let mut ops = Vec::with_capacity(pairs.len());
+        for (key, value) in pairs {
+            ops.push((self.value(*key)?.op, self.value(*value)?.op));
+        }
+        Ok(Typed { op: Op { kind: Kind::Map(ops.into()), at }, known: Known::of(Type::MAP) })
+    }
+
+    fn conditional(&mut self, at: u32, condition: Id, yes: Id, no: Id) -> Result<Typed<'s>, Error> {
+        let condition_at = self.at(condition);
+        let condition = self.value(condition)?;
+        if !condition.known.may_be(Type::BOOL) {
+            let kind = condition.known.kind;
+            return Err(self.error(condition_at, format!("a condition must be true or false, and this is {kind}")));
+        }
+        let (yes, no) = (self.value(yes)?, self.value(no)?);
+        let known = Known::either(&yes.known, &no.known);
+        let kind = Kind::Conditional { condition: condition.op.into(), yes: yes.op.into(), no: no.op.into() };
+        Ok(Typed { op: Op { kind, at }, known })
+    }
+
+    fn declaration(&mut self, at: u32, name: &'s str, value: Id, body: Id) -> Result<Typed<'s>, Error> {
+        let taken = if !self.strict && self.schema.root(name).is_some() {
+            Some("a name that rules can read")
+        } else if !self.strict && self.schema.function(name).is_some() {
+            Some("a function")
+        } else if crate::builtins::find(name).is_some() {
+            Some("a builtin")
+        } else if self.variables.iter().any(|(declared, ..)| *declared == name) {
+            Some("a variable")
+        } else {
+            None
+        };
+        if let Some(taken) = taken {
+            return Err(self.error(at, format!("`{name}` is {taken} already: choose another name")));
+        }
+        let value = self.node(value)?;
+        let variable = self.declared.len() as u16;
+        self.declared.push(name.into());
+        self.variables.push((name, variable, value.known));
+        let body = self.node(body);
+        self.variables.pop();
+        let body = body?;
+        let kind = Kind::Let { variable, value: value.op.into(), body: body.op.into() };
+        Ok(Typed { op: Op { kind, at }, known: body.known })
+    }
+
+    fn sequence(&mut self, at: u32, nodes: &[Id]) -> Result<Typed<'s>, Error> {
+        let mut ops = Vec::with_capacity(nodes.len());
+        let mut known = Known::unknown();
+        for node in nodes {
+            let typed = self.value(*node)?;
+            ops.push(typed.op);
+            known = typed.known;
+        }
+        Ok(Typed { op: Op { kind: Kind::Sequence(ops.into()), at }, known })
+    }
+
+    fn at(&self, id: Id) -> u32 {
+        self.tree.node(id).at
+    }
+
+    fn error(&self, at: u32, message: impl Into<String>) -> Error {
+        Error::at(Phase::Compile, self.source, at, message)
+    }
+
+    fn warn(&mut self, at: u32, message: impl Into<String>) {
+        let Error { message, line, column, .. } = self.error(at, message);
+        self.warnings.push(Warning { message, line, column });
+    }
+}

@@ -1,0 +1,261 @@
+//! Calls: of builtins, of functions of the host, and of methods.
+
+use super::{Compiler, Typed, known::Known};
+use crate::{
+    ast::{Argument, Id, Kind as Syntax},
+    builtins,
+    error::Error,
+    facts::ArgumentShape,
+    program::{CallSite, Constant, Kind, Op, Predicate},
+    schema::{Calls, Function, Parameter, Shape, Slot},
+    suggest,
+    types::Type,
+};
+
+/// A call through a root that has no value: `root.name.function(…)`.
+struct Through<'s> {
+    root: &'s str,
+    slot: Slot,
+    calls: &'s Calls,
+    /// The names after the root, the function last, with their places.
+    names: Vec<(&'s str, u32)>,
+}
+
+impl<'s> Compiler<'s> {
+    pub(super) fn builtin(&mut self, at: u32, name: &str, arguments: &[Id]) -> Result<Typed<'s>, Error> {
+        if let Some(predicate) = Predicate::named(name) {
+            return self.predicate(at, name, predicate, arguments);
+        }
+        let Some(builtin) = builtins::find(name) else {
+            return Err(self.error(at, format!("unknown builtin `{name}`")));
+        };
+        let mut ops = Vec::with_capacity(arguments.len());
+        let mut kinds = Vec::with_capacity(arguments.len());
+        for argument in arguments {
+            let typed = self.value(*argument)?;
+            ops.push(typed.op);
+            kinds.push(typed.known.kind);
+        }
+        let kind = match builtin.check(&kinds) {
+            Ok(kind) => kind,
+            // The call fails when it runs.
+            Err(_) if self.unchecked > 0 => Type::UNKNOWN,
+            Err(refusal) => {
+                let argument = refusal.argument.and_then(|argument| arguments.get(argument));
+                let at = argument.map_or(at, |argument| self.at(*argument));
+                return Err(self.error(at, refusal.message));
+            }
+        };
+        self.facts.uses_now |= name == "now";
+        let known = Known::of(kind);
+        Ok(Typed { op: Op { kind: Kind::Builtin { builtin, arguments: ops.into() }, at }, known })
+    }
+
+    pub(super) fn call(&mut self, at: u32, callee: Id, arguments: &'s [Argument<'s>]) -> Result<Typed<'s>, Error> {
+        let tree = self.tree;
+        match tree.kind(callee) {
+            Syntax::Identifier(name) => {
+                let schema = self.schema;
+                let is_variable = self.variables.iter().any(|(declared, ..)| declared == name);
+                match schema.function(name) {
+                    Some(function) if !is_variable => self.host_call(at, function, None, Vec::new(), arguments),
+                    _ if self.strict => self.uncallable(at, callee, arguments),
+                    _ => Err(self.unknown_function(at, name, is_variable)),
+                }
+            }
+            Syntax::Member { base, property, optional, .. } => {
+                if let Some(through) = self.through(callee) {
+                    return self.call_through(at, through, arguments);
+                }
+                match tree.kind(*property) {
+                    Syntax::Text(name) => self.method(at, *base, name, *optional, arguments),
+                    _ => self.uncallable(at, callee, arguments),
+                }
+            }
+            _ => self.uncallable(at, callee, arguments),
+        }
+    }
+
+    /// Go finds out that something is no function only when it calls it.
+    fn uncallable(&mut self, at: u32, callee: Id, arguments: &'s [Argument<'s>]) -> Result<Typed<'s>, Error> {
+        if !self.strict {
+            return Err(self.error(at, "only functions can be called"));
+        }
+        let callee = self.value(callee)?;
+        if !callee.known.is_unknown() {
+            return Err(self.error(at, format!("a {} cannot be called", callee.known.kind)));
+        }
+        let arguments = self.below(false, |compiler| compiler.plain_arguments(arguments))?;
+        let kind = Kind::Uncallable { callee: callee.op.into(), arguments };
+        Ok(Typed { op: Op { kind, at }, known: Known::unknown() })
+    }
+
+    fn unknown_function(&self, at: u32, name: &str, is_variable: bool) -> Error {
+        if is_variable || self.schema.root(name).is_some() {
+            return self.error(at, format!("`{name}` is a value, not a function"));
+        }
+        let mut known: Vec<&str> = self.schema.function_names().collect();
+        for name in builtins::names() {
+            known.push(name);
+        }
+        let hint = suggest::hint(name, known.into_iter());
+        self.error(at, format!("unknown function `{name}`{hint}"))
+    }
+
+    /// A method of a time or a duration.
+    fn method(
+        &mut self,
+        at: u32,
+        base: Id,
+        name: &str,
+        optional: bool,
+        arguments: &'s [Argument<'s>],
+    ) -> Result<Typed<'s>, Error> {
+        let base = self.value(base)?;
+        let kind = base.known.kind;
+        let has_methods =
+            kind.is_unknown() || kind == Type::TIME || kind == Type::DURATION || kind.is_map() && self.strict;
+        if !has_methods {
+            return Err(self.error(at, format!("a {kind} has no method `{name}`")));
+        }
+        let is_known = !kind.is_unknown();
+        let result = builtins::signature(kind, name).map_or(Type::UNKNOWN, |method| method.result);
+        let arguments = self.below(is_known, |compiler| compiler.plain_arguments(arguments))?;
+        let kind = Kind::Method { base: base.op.into(), name: name.into(), arguments, optional };
+        Ok(Typed { op: Op { kind, at }, known: Known::of(result) })
+    }
+
+    fn plain_arguments(&mut self, arguments: &'s [Argument<'s>]) -> Result<Box<[Op]>, Error> {
+        let mut ops = Vec::with_capacity(arguments.len());
+        for argument in arguments {
+            if let Some((name, at)) = argument.name {
+                return Err(self.error(at, format!("this takes no argument called `{name}`: leave the name out")));
+            }
+            ops.push(self.value(argument.value)?.op);
+        }
+        Ok(ops.into())
+    }
+
+    /// Whether a callee goes through a root that has no value, by names and constant texts alone.
+    fn through(&self, callee: Id) -> Option<Through<'s>> {
+        let tree = self.tree;
+        let mut names = Vec::new();
+        let mut node = callee;
+        loop {
+            match tree.kind(node) {
+                Syntax::Member { base, property, .. } => {
+                    let Syntax::Text(name) = tree.kind(*property) else { return None };
+                    names.push((name.as_ref(), self.at(node)));
+                    node = *base;
+                }
+                Syntax::Chain(inner) => node = *inner,
+                Syntax::Identifier(root) => {
+                    let is_variable = self.variables.iter().any(|(declared, ..)| declared == root);
+                    let schema = self.schema;
+                    let found = schema.root(root).filter(|_| !is_variable)?;
+                    let Shape::Calls(calls) = &found.shape else { return None };
+                    names.reverse();
+                    return Some(Through { root, slot: found.slot, calls, names });
+                }
+                _ => return None,
+            }
+        }
+    }
+
+    fn call_through(
+        &mut self,
+        at: u32,
+        through: Through<'s>,
+        arguments: &'s [Argument<'s>],
+    ) -> Result<Typed<'s>, Error> {
+        let Through { root, slot, calls, mut names } = through;
+        let Some((name, name_at)) = names.pop() else { return Err(self.restricted(at, root, calls)) };
+        let Some(function) = calls.functions.iter().find(|function| function.name == name) else {
+            let hint = suggest::hint(name, calls.functions.iter().map(|function| function.name.as_str()));
+            return Err(self.error(name_at, format!("`{root}` has no function `{name}`{hint}")));
+        };
+        if !calls.names.contains(&names.len()) {
+            return Err(self.restricted(at, root, calls));
+        }
+        let names = names.into_iter().map(|(name, _)| name.to_owned()).collect();
+        self.host_call(at, function, Some(slot), names, arguments)
+    }
+
+    fn host_call(
+        &mut self,
+        at: u32,
+        function: &'s Function,
+        root: Option<Slot>,
+        names: Vec<String>,
+        arguments: &'s [Argument<'s>],
+    ) -> Result<Typed<'s>, Error> {
+        let mut given: Vec<Option<(Op, ArgumentShape)>> = function.parameters.iter().map(|_| None).collect();
+        for (position, argument) in arguments.iter().enumerate() {
+            let index = self.parameter(function, position, argument)?;
+            let Some(parameter) = function.parameters.get(index) else {
+                let (name, takes) = (&function.name, function.parameters.len());
+                return Err(self.error(self.at(argument.value), format!("`{name}` takes {takes} arguments")));
+            };
+            if given[index].is_some() {
+                let message = format!("`{}` is given twice", parameter.name);
+                return Err(self.error(self.at(argument.value), message));
+            }
+            given[index] = Some(self.argument(function, parameter, argument.value)?);
+        }
+        let missing =
+            function.parameters.iter().zip(&given).find(|(parameter, given)| parameter.required && given.is_none());
+        if let Some((parameter, _)) = missing {
+            return Err(self.error(at, format!("`{}` needs `{}`: {}", function.name, parameter.name, usage(function))));
+        }
+        let site = self.calls.len() as u32;
+        let place = self.error(at, "");
+        self.calls.push(CallSite { function: function.id, names, root, line: place.line, column: place.column });
+        let absent = || (Op { kind: Kind::Constant(Constant::Nil), at }, ArgumentShape::Missing);
+        let (ops, shapes): (Vec<Op>, Vec<ArgumentShape>) =
+            given.into_iter().map(|given| given.unwrap_or_else(absent)).unzip();
+        self.facts.calls.push(shapes);
+        let known = Known::shaped(&function.result, None);
+        Ok(Typed { op: Op { kind: Kind::Call { site, arguments: ops.into() }, at }, known })
+    }
+
+    /// Which parameter an argument is for.
+    fn parameter(&self, function: &Function, position: usize, argument: &Argument<'s>) -> Result<usize, Error> {
+        let Some((name, at)) = argument.name else { return Ok(position) };
+        function.parameters.iter().position(|parameter| parameter.name == name).ok_or_else(|| {
+            let hint = suggest::hint(name, function.parameters.iter().map(|parameter| parameter.name.as_str()));
+            self.error(at, format!("`{}` has no parameter `{name}`{hint}", function.name))
+        })
+    }
+
+    fn argument(
+        &mut self,
+        function: &Function,
+        parameter: &'s Parameter,
+        id: Id,
+    ) -> Result<(Op, ArgumentShape), Error> {
+        let at = self.at(id);
+        let typed = self.node(id)?;
+        let wanted = Known::shaped(&parameter.shape, None).kind;
+        let kind = typed.known.kind;
+        if !(kind.is_unknown() || wanted.is_unknown() || kind == wanted || kind.is_map() && wanted.is_map()) {
+            let message = format!("`{}` of `{}` must be {wanted}, and this is {kind}", parameter.name, function.name);
+            return Err(self.error(at, message));
+        }
+        let shape = match (&typed.op.kind, typed.known.origin) {
+            (Kind::Constant(Constant::Text(text)), _) => ArgumentShape::Text(text.to_string()),
+            (Kind::Constant(_), _) => ArgumentShape::Constant,
+            (_, Some(origin)) => {
+                self.facts.read(origin.clone());
+                ArgumentShape::Path(origin)
+            }
+            _ => ArgumentShape::Dynamic,
+        };
+        Ok((typed.op, shape))
+    }
+}
+
+/// How a function is called.
+fn usage(function: &Function) -> String {
+    let parameters: Vec<&str> = function.parameters.iter().map(|parameter| parameter.name.as_str()).collect();
+    format!("write `{}({})`", function.name, parameters.join(", "))
+}

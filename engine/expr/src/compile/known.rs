@@ -1,0 +1,90 @@
+//! What is known of a value before there is one.
+
+use crate::{facts::Read, schema::Shape, types::Type};
+
+#[derive(Clone, Debug)]
+pub(super) struct Known<'s> {
+    pub(super) kind: Type,
+    /// What the schema says, for values that come from a root.
+    pub(super) shape: Option<&'s Shape>,
+    pub(super) may_be_nil: bool,
+    /// The part of a root that the value is, as long as nobody has used it.
+    pub(super) origin: Option<Read>,
+}
+
+impl<'s> Known<'s> {
+    pub(super) fn of(kind: Type) -> Self {
+        Self { kind, shape: None, may_be_nil: kind.is_unknown() || kind.is_nil(), origin: None }
+    }
+
+    pub(super) fn unknown() -> Self {
+        Self::of(Type::UNKNOWN)
+    }
+
+    pub(super) fn shaped(shape: &'s Shape, origin: Option<Read>) -> Self {
+        let never_nil = matches!(shape, Shape::List { never_nil: true, .. } | Shape::Map { never_nil: true, .. });
+        Self { kind: kind_of(shape), shape: Some(shape), may_be_nil: !never_nil, origin }
+    }
+
+    /// The same, or nil.
+    pub(super) fn or_nil(self) -> Self {
+        Self { may_be_nil: true, ..self }
+    }
+
+    pub(super) fn is_unknown(&self) -> bool {
+        self.kind.is_unknown()
+    }
+
+    pub(super) fn may_be(&self, kind: Type) -> bool {
+        self.kind == kind || self.is_unknown()
+    }
+
+    /// The value of one of two branches.
+    pub(super) fn either(one: &Self, other: &Self) -> Self {
+        let kind = match (one.kind, other.kind) {
+            (Type::NIL, kind) | (kind, Type::NIL) => kind,
+            (one, other) if one.is_array() && other.is_array() && one != other => Type::ARRAY,
+            (one, other) if one.is_assignable(other) => one,
+            _ => Type::UNKNOWN,
+        };
+        Self { may_be_nil: one.may_be_nil || other.may_be_nil, ..Self::of(kind) }
+    }
+
+    /// The value of `one ?? other`.
+    pub(super) fn coalesced(one: &Self, other: &Self) -> Self {
+        let kind = match (one.kind, other.kind) {
+            (Type::NIL, kind) | (kind, Type::NIL) => kind,
+            (one, other) if other.is_assignable(one) => one,
+            _ => Type::UNKNOWN,
+        };
+        Self { may_be_nil: other.may_be_nil, ..Self::of(kind) }
+    }
+}
+
+fn kind_of(shape: &Shape) -> Type {
+    match shape {
+        Shape::Any | Shape::Calls(_) => Type::UNKNOWN,
+        Shape::Bool => Type::BOOL,
+        Shape::Int => Type::INT,
+        Shape::Float => Type::FLOAT,
+        Shape::Text | Shape::TextWith(_) => Type::TEXT,
+        Shape::List { element, .. } => kind_of(element).array(),
+        Shape::Map { .. } => Type::MAP,
+        Shape::Object(id) => Type::object(u32::from(id.0)),
+    }
+}
+
+/// The type of an array literal: that of its elements if they are of one kind.
+pub(super) fn array_of(kinds: &[Type]) -> Type {
+    let Some(last) = kinds.last() else { return Type::UNKNOWN.array() };
+    if kinds.windows(2).all(|pair| same_kind(pair[0], pair[1])) { last.array() } else { Type::ARRAY }
+}
+
+/// Whether Go has one kind for both. It knows neither of nil nor of what it knows nothing about.
+fn same_kind(one: Type, other: Type) -> bool {
+    let is_nothing = |kind: Type| kind == Type::UNKNOWN || kind.is_nil();
+    one == other
+        || one.is_array() && other.is_array()
+        || one.is_map() && other.is_map()
+        || is_nothing(one) && is_nothing(other)
+}

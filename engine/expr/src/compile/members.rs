@@ -1,0 +1,252 @@
+//! Fields, elements and slices.
+
+use portal_document::Key;
+
+use super::{Compiler, MAX_HEIGHT, Typed, known::Known};
+use crate::{
+    ast::{Id, Kind as Syntax},
+    error::Error,
+    facts::Segment,
+    program::{Kind, Missing, Op},
+    schema::{Calls, Field, ObjectId, Shape},
+    suggest,
+    types::Type,
+};
+
+impl<'s> Compiler<'s> {
+    pub(super) fn chain(&mut self, at: u32, inner: Id) -> Result<Typed<'s>, Error> {
+        let inner = self.node(inner)?;
+        if !self.strict {
+            // In rules every `.` is a `?.`.
+            return Ok(inner);
+        }
+        Ok(Typed { op: Op { kind: Kind::Chain(inner.op.into()), at }, known: inner.known })
+    }
+
+    /// A chain of names is compiled without recursion, however long it is.
+    pub(super) fn member(&mut self, id: Id) -> Result<Typed<'s>, Error> {
+        let tree = self.tree;
+        let mut links = Vec::new();
+        let mut base = id;
+        while let Syntax::Member { base: next, property, optional, method } = tree.kind(base) {
+            let Syntax::Text(name) = tree.kind(*property) else { break };
+            links.push((self.at(base), name.as_ref(), *optional, *method));
+            base = *next;
+        }
+        if let (Syntax::Member { base, property, optional, .. }, true) = (tree.kind(id), links.is_empty()) {
+            let base = self.node(*base)?;
+            return self.element(self.at(id), base, *property, *optional);
+        }
+        if self.strict && links.len() > MAX_HEIGHT {
+            return Err(self
+                .error(self.at(id), format!("nested too deeply: at most {MAX_HEIGHT} fields can follow each other")));
+        }
+        let mut typed = match (tree.kind(base), links.last()) {
+            (Syntax::Identifier("$env"), Some((at, name, optional, _))) if self.strict => {
+                let typed = self.environment_field(*at, name, *optional);
+                links.pop();
+                typed
+            }
+            _ => self.node(base)?,
+        };
+        for (at, name, optional, method) in links.into_iter().rev() {
+            typed = self.field(at, typed, name, optional, method)?;
+        }
+        Ok(typed)
+    }
+
+    /// `$env.name` and `$env["name"]`.
+    fn environment_field(&self, at: u32, name: &str, optional: bool) -> Typed<'s> {
+        let base = Op { kind: Kind::Environment, at };
+        let kind = Kind::Field { base: base.into(), key: Key::new(name), optional };
+        Typed { op: Op { kind, at }, known: Known::unknown() }
+    }
+
+    fn field(
+        &mut self,
+        at: u32,
+        base: Typed<'s>,
+        name: &str,
+        optional: bool,
+        method: bool,
+    ) -> Result<Typed<'s>, Error> {
+        if self.strict {
+            let known = self.strict_field(at, &base.known, name, method)?;
+            let kind = Kind::Field { base: base.op.into(), key: Key::new(name), optional };
+            return Ok(Typed { op: Op { kind, at }, known });
+        }
+        match base.known.shape {
+            Some(Shape::Object(id)) => self.object_field(at, base, *id, name),
+            Some(Shape::TextWith(id)) => self.object_field(at, base, *id, name),
+            Some(Shape::Map { value, .. }) => Ok(self.step_down(at, base, name, value)),
+            Some(Shape::List { .. }) => {
+                let message = format!("a list has no field `{name}`: write `any(…, .{name} …)`, or `[0].{name}`");
+                Err(self.error(at, message))
+            }
+            Some(Shape::Any) => Ok(self.step_down(at, base, name, &Shape::Any)),
+            Some(Shape::Calls(_)) | Some(Shape::Bool | Shape::Int | Shape::Float | Shape::Text) => {
+                Err(self.error(at, format!("a {} has no field `{name}`", base.known.kind)))
+            }
+            None if base.known.is_unknown() || base.known.kind.is_map() => {
+                Ok(self.step_down(at, base, name, &Shape::Any))
+            }
+            None => Err(self.error(at, format!("a {} has no field `{name}`", base.known.kind))),
+        }
+    }
+
+    fn object_field(&mut self, at: u32, base: Typed<'s>, id: ObjectId, name: &str) -> Result<Typed<'s>, Error> {
+        let schema = self.schema;
+        let object = schema.object(id);
+        match object.fields.get(name) {
+            Some(Field { shape, computed: None }) => Ok(self.step_down(at, base, name, shape)),
+            Some(Field { shape, computed: Some(field) }) => {
+                // What it is computed from is read, whatever the host looks at.
+                if let Some(origin) = base.known.origin {
+                    self.facts.read(origin);
+                }
+                let missing = missing(shape);
+                let kind = Kind::Computed { base: base.op.into(), field: *field, name: name.into(), missing };
+                Ok(Typed { op: Op { kind, at }, known: Known::shaped(shape, None) })
+            }
+            None if object.open => Ok(self.step_down(at, base, name, &Shape::Any)),
+            None => {
+                let hint = suggest::hint(name, object.fields.keys().map(String::as_str));
+                Err(self.error(at, format!("{} has no field `{name}`{hint}", object.name)))
+            }
+        }
+    }
+
+    /// One field further down a path.
+    fn step_down(&mut self, at: u32, base: Typed<'s>, name: &str, shape: &'s Shape) -> Typed<'s> {
+        let key = Key::new(name);
+        let missing = missing(shape);
+        let kind = match base.op.kind {
+            Kind::Path { base, keys, missing: Missing::Nil } => {
+                let mut keys = Vec::from(keys);
+                keys.push(key);
+                Kind::Path { base, keys: keys.into(), missing }
+            }
+            kind => {
+                let base = Op { kind, at: base.op.at };
+                Kind::Path { base: base.into(), keys: [key].into(), missing }
+            }
+        };
+        let origin = base.known.origin.map(|mut origin| {
+            origin.path.push(Segment::Field(name.to_owned()));
+            origin
+        });
+        Typed { op: Op { kind, at }, known: Known::shaped(shape, origin) }
+    }
+
+    /// `base[property]` with a property that is no constant text.
+    fn element(&mut self, at: u32, mut base: Typed<'s>, property: Id, optional: bool) -> Result<Typed<'s>, Error> {
+        // Which part is read is known only when it runs, so all of it is.
+        if let Some(origin) = base.known.origin.take() {
+            self.facts.read(origin);
+        }
+        let property_at = self.at(property);
+        let is_environment = matches!(base.op.kind, Kind::Environment);
+        let property = self.below(!is_environment, |compiler| compiler.value(property))?;
+        let known = if self.strict {
+            self.strict_element(at, property_at, &base.known, &property.known)?
+        } else {
+            match base.known.shape {
+                Some(Shape::List { element, .. }) => {
+                    self.check_index(property_at, &property.known)?;
+                    Known::shaped(element, None)
+                }
+                Some(Shape::Map { value, .. }) => Known::shaped(value, None),
+                _ if base.known.kind.is_array() => {
+                    self.check_index(property_at, &property.known)?;
+                    Known::of(base.known.kind.element()).or_nil()
+                }
+                _ => Known::unknown(),
+            }
+        };
+        let kind = Kind::Fetch { base: base.op.into(), property: property.op.into(), optional };
+        Ok(Typed { op: Op { kind, at }, known })
+    }
+
+    fn check_index(&self, at: u32, index: &Known<'s>) -> Result<(), Error> {
+        if index.may_be(Type::INT) {
+            return Ok(());
+        }
+        Err(self.error(at, format!("an element of a list is chosen by a whole number, and this is a {}", index.kind)))
+    }
+
+    fn strict_field(&self, at: u32, base: &Known<'s>, name: &str, method: bool) -> Result<Known<'s>, Error> {
+        let what = if method { "method" } else { "field" };
+        if base.is_unknown() || base.kind.is_map() {
+            return Ok(Known::of(base.kind.element()));
+        }
+        if method && (base.kind == Type::TIME || base.kind == Type::DURATION) {
+            return Ok(Known::unknown());
+        }
+        Err(self.error(at, format!("a {} has no {what} `{name}`", base.kind)))
+    }
+
+    fn strict_element(
+        &self,
+        at: u32,
+        property_at: u32,
+        base: &Known<'s>,
+        property: &Known<'s>,
+    ) -> Result<Known<'s>, Error> {
+        if base.is_unknown() {
+            return Ok(Known::unknown());
+        }
+        if base.kind.is_map() {
+            if !property.is_unknown() && !property.kind.is_assignable(base.kind.key()) {
+                let message = format!("a {} cannot be used to get a value of a {}", property.kind, base.kind);
+                return Err(self.error(property_at, message));
+            }
+            return Ok(Known::of(base.kind.element()));
+        }
+        if base.kind.is_array() {
+            self.check_index(property_at, property)?;
+            return Ok(Known::of(base.kind.element()));
+        }
+        Err(self.error(at, format!("a {} has no elements", base.kind)))
+    }
+
+    pub(super) fn slice(&mut self, at: u32, base: Id, from: Option<Id>, to: Option<Id>) -> Result<Typed<'s>, Error> {
+        let base = self.value(base)?;
+        let known = Known { shape: None, ..base.known };
+        if !(known.is_unknown() || known.kind.is_array() || known.kind == Type::TEXT || known.kind == Type::BYTES) {
+            return Err(self.error(at, format!("a {} cannot be sliced", known.kind)));
+        }
+        let is_known = !known.is_unknown();
+        let from = self.below(is_known, |compiler| from.map(|from| compiler.bound(from, &known)).transpose())?;
+        let to = self.below(is_known, |compiler| to.map(|to| compiler.bound(to, &known)).transpose())?;
+        let kind = Kind::Slice { base: base.op.into(), from: from.map(Box::new), to: to.map(Box::new) };
+        Ok(Typed { op: Op { kind, at }, known })
+    }
+
+    fn bound(&mut self, bound: Id, base: &Known<'s>) -> Result<Op, Error> {
+        let at = self.at(bound);
+        let bound = self.value(bound)?;
+        // Go does not look at the bounds of what it knows nothing about.
+        if !base.is_unknown() && !bound.known.may_be(Type::INT) {
+            return Err(self.error(
+                at,
+                format!("a slice goes from one whole number to another, and this is a {}", bound.known.kind),
+            ));
+        }
+        Ok(bound.op)
+    }
+
+    /// A root without a value, used as if it had one.
+    pub(super) fn restricted(&self, at: u32, root: &str, calls: &Calls) -> Error {
+        let functions: Vec<String> =
+            calls.functions.iter().map(|function| format!("`{root}.NAME.{}(…)`", function.name)).collect();
+        self.error(at, format!("`{root}` can only be used as {}", functions.join(" or ")))
+    }
+}
+
+fn missing(shape: &Shape) -> Missing {
+    match shape {
+        Shape::List { never_nil: true, .. } => Missing::EmptyList,
+        Shape::Map { never_nil: true, .. } => Missing::EmptyMap,
+        _ => Missing::Nil,
+    }
+}

@@ -1,0 +1,364 @@
+//! Operators: whether their operands can fit, and the operation for them.
+
+use super::{Compiler, Typed, known::Known};
+use crate::{
+    ast::{Binary, Id, Kind as Syntax, Unary},
+    error::Error,
+    limits::MAX_NESTING,
+    operators::Comparison,
+    print::print_node,
+    program::{Arithmetic, Connected, Constant, Kind, Op, TextRelation},
+    regex::Regex,
+    types::Type,
+};
+
+/// Operators that stand beside each other without parentheses, from left to right.
+#[derive(Clone, Copy, Eq, PartialEq)]
+enum Class {
+    Or,
+    And,
+    Relation,
+    Range,
+    Sum,
+    Product,
+    Power,
+    Coalesce,
+}
+
+/// An operator, its place, and its right operand.
+type Link = (Binary, u32, Id);
+
+impl<'s> Compiler<'s> {
+    pub(super) fn unary(&mut self, at: u32, operator: Unary, operand: Id) -> Result<Typed<'s>, Error> {
+        let operand = self.value(operand)?;
+        let kind = operand.known.kind;
+        let (fits, result) = match operator {
+            Unary::Not { .. } => (operand.known.may_be(Type::BOOL), Type::BOOL),
+            Unary::Minus | Unary::Plus if kind.is_unknown() => (true, Type::UNKNOWN),
+            Unary::Minus | Unary::Plus => (kind.is_number(), kind),
+        };
+        let name = match operator {
+            Unary::Not { word: true } => "not",
+            Unary::Not { word: false } => "!",
+            Unary::Minus => "-",
+            Unary::Plus => "+",
+        };
+        if !fits {
+            return Err(self.error(at, format!("`{name}` does not work with {kind}")));
+        }
+        let op = match operator {
+            Unary::Not { .. } => Op { kind: Kind::Not(operand.op.into()), at },
+            Unary::Minus => Op { kind: Kind::Negate(operand.op.into()), at },
+            Unary::Plus => operand.op,
+        };
+        Ok(Typed { op, known: Known::of(result) })
+    }
+
+    /// A chain of operators of one class is compiled without recursion, however long it is.
+    pub(super) fn binary(&mut self, id: Id) -> Result<Typed<'s>, Error> {
+        let tree = self.tree;
+        let Syntax::Binary(operator, ..) = tree.kind(id) else { unreachable!("the caller saw a binary operator") };
+        let class = class_of(*operator);
+        let mut links: Vec<Link> = Vec::new();
+        let mut first = id;
+        while let Syntax::Binary(operator, left, right) = tree.kind(first) {
+            let joins = class_of(*operator) == class && (class != Class::Power || links.is_empty());
+            if !joins {
+                break;
+            }
+            links.push((*operator, self.at(first), *right));
+            first = *left;
+        }
+        links.reverse();
+        match class {
+            Class::Or | Class::And => self.connected(first, &links, class),
+            Class::Sum | Class::Product | Class::Power => self.arithmetic(first, &links),
+            Class::Relation | Class::Range | Class::Coalesce => self.nested(first, &links),
+        }
+    }
+
+    fn connected(&mut self, first: Id, links: &[Link], class: Class) -> Result<Typed<'s>, Error> {
+        let left = self.value(first)?;
+        let mut known = left.known;
+        let mut operands = vec![left.op];
+        for (operator, at, right) in links {
+            let right = self.value(*right)?;
+            let fits = known.kind == Type::BOOL && right.known.kind == Type::BOOL
+                || known.kind.may_fit(right.known.kind, |kind| kind == Type::BOOL);
+            if !fits {
+                return Err(self.mismatch(*at, *operator, &known, &right.known));
+            }
+            known = Known::of(Type::BOOL);
+            operands.push(right.op);
+        }
+        let operators = links.iter().map(|(_, at, _)| *at).collect();
+        let connected = Connected { operands: operands.into(), operators };
+        let at = links[links.len() - 1].1;
+        let kind = if class == Class::Or { Kind::Or(connected) } else { Kind::And(connected) };
+        Ok(Typed { op: Op { kind, at }, known })
+    }
+
+    fn arithmetic(&mut self, first: Id, links: &[Link]) -> Result<Typed<'s>, Error> {
+        let left = self.value(first)?;
+        self.warn_of_nil(first, &left);
+        let mut known = left.known;
+        let mut rest = Vec::with_capacity(links.len());
+        for (operator, at, right_id) in links {
+            let right = self.value(*right_id)?;
+            self.warn_of_nil(*right_id, &right);
+            let Some(kind) = arithmetic_type(*operator, known.kind, right.known.kind) else {
+                return Err(self.mismatch(*at, *operator, &known, &right.known));
+            };
+            known = Known { may_be_nil: false, ..Known::of(kind) };
+            rest.push((arithmetic_of(*operator), *at, right.op));
+        }
+        let at = links[links.len() - 1].1;
+        Ok(Typed { op: Op { kind: Kind::Arithmetic { first: left.op.into(), rest: rest.into() }, at }, known })
+    }
+
+    /// Operators whose operations lie within each other. Nobody chains many of these.
+    fn nested(&mut self, first: Id, links: &[Link]) -> Result<Typed<'s>, Error> {
+        if let Some((_, at, _)) = links.get(MAX_NESTING) {
+            return Err(self.error(*at, format!("nested too deeply: at most {MAX_NESTING} of these can be chained")));
+        }
+        let mut left_id = first;
+        let mut left = self.value(first)?;
+        for (operator, at, right_id) in links {
+            let right = self.value(*right_id)?;
+            left = match operator {
+                Binary::Coalesce => {
+                    let known = Known::coalesced(&left.known, &right.known);
+                    let kind = Kind::Coalesce { first: left.op.into(), second: right.op.into() };
+                    Typed { op: Op { kind, at: *at }, known }
+                }
+                _ => {
+                    if is_ordering(*operator) {
+                        self.warn_of_nil(left_id, &left);
+                        self.warn_of_nil(*right_id, &right);
+                    }
+                    self.relation(*at, *operator, left, right)?
+                }
+            };
+            left_id = *right_id;
+        }
+        Ok(left)
+    }
+
+    fn relation(&mut self, at: u32, operator: Binary, left: Typed<'s>, right: Typed<'s>) -> Result<Typed<'s>, Error> {
+        if operator == Binary::In {
+            self.check_in(at, &left.known, &right.known)?;
+        } else if !relation_fits(operator, left.known.kind, right.known.kind) {
+            // A pattern that is wrong is told even if what it is matched with is wrong too.
+            self.regex_of(at, operator, &right.op)?;
+            return Err(self.mismatch(at, operator, &left.known, &right.known));
+        }
+        let regex = self.regex_of(at, operator, &right.op)?;
+        let (left, right) = (Box::new(left.op), Box::new(right.op));
+        let kind = match operator {
+            Binary::Equal => Kind::Equal { left, right, negated: false },
+            Binary::NotEqual => Kind::Equal { left, right, negated: true },
+            Binary::Less => Kind::Compare { comparison: Comparison::Less, left, right },
+            Binary::Greater => Kind::Compare { comparison: Comparison::Greater, left, right },
+            Binary::LessOrEqual => Kind::Compare { comparison: Comparison::LessOrEqual, left, right },
+            Binary::GreaterOrEqual => Kind::Compare { comparison: Comparison::GreaterOrEqual, left, right },
+            Binary::In => match texts_of(&right) {
+                Some(texts) => Kind::InTexts { needle: left, texts },
+                None => Kind::In { needle: left, haystack: right },
+            },
+            Binary::Matches => match regex {
+                Some(regex) => Kind::MatchesConstant { subject: left, regex: regex.into() },
+                None => Kind::Matches { subject: left, pattern: right },
+            },
+            Binary::Contains => Kind::Text { relation: TextRelation::Contains, subject: left, part: right },
+            Binary::StartsWith => Kind::Text { relation: TextRelation::StartsWith, subject: left, part: right },
+            Binary::EndsWith => Kind::Text { relation: TextRelation::EndsWith, subject: left, part: right },
+            _ => Kind::Range { first: left, last: right },
+        };
+        let result = if operator == Binary::Range { Type::INT.array() } else { Type::BOOL };
+        Ok(Typed { op: Op { kind, at }, known: Known::of(result) })
+    }
+
+    fn regex_of(&self, at: u32, operator: Binary, pattern: &Op) -> Result<Option<Regex>, Error> {
+        match (&pattern.kind, operator) {
+            (Kind::Constant(Constant::Text(pattern)), Binary::Matches) => {
+                Regex::new(pattern).map(Some).map_err(|message| self.error(at, message))
+            }
+            _ => Ok(None),
+        }
+    }
+
+    fn check_in(&self, at: u32, needle: &Known<'s>, haystack: &Known<'s>) -> Result<(), Error> {
+        let (needle_kind, kind) = (needle.kind, haystack.kind);
+        if kind.is_map() {
+            if needle_kind.is_unknown() || needle_kind.is_assignable(kind.key()) {
+                return Ok(());
+            }
+            return Err(self
+                .error(at, format!("a {needle_kind} can never be a key of this map, whose keys are {}", kind.key())));
+        }
+        if kind.is_array() {
+            if needle_kind.is_comparable(kind.element()) {
+                return Ok(());
+            }
+            return Err(self.error(at, format!("a {needle_kind} can never be in an {kind}")));
+        }
+        if kind.is_unknown() || needle_kind.is_unknown() && kind == Type::TEXT && self.strict {
+            return Ok(());
+        }
+        if kind == Type::TEXT {
+            return Err(
+                self.error(at, "`in` looks for an element of a list or a key of a map: for text write `… contains …`")
+            );
+        }
+        Err(self.mismatch(at, Binary::In, needle, haystack))
+    }
+
+    fn mismatch(&self, at: u32, operator: Binary, left: &Known<'s>, right: &Known<'s>) -> Error {
+        let (name, left, right) = (name_of(operator), left.kind, right.kind);
+        self.error(at, format!("`{name}` does not work between {left} and {right}"))
+    }
+
+    /// Says that a value may be missing where nil is an error.
+    fn warn_of_nil(&mut self, id: Id, operand: &Typed<'s>) {
+        let is_read =
+            matches!(operand.op.kind, Kind::Path { .. } | Kind::Computed { .. } | Kind::Item | Kind::Fetch { .. });
+        if self.strict || !is_read || !operand.known.may_be_nil {
+            return;
+        }
+        let text = print_node(self.tree, id);
+        let default = if operand.known.kind == Type::TEXT { "''" } else { "0" };
+        let message = format!(
+            "`{text}` may be missing, and then this fails: write `({text} ?? {default})` if that is what you mean"
+        );
+        self.warn(operand.op.at, message);
+    }
+}
+
+fn class_of(operator: Binary) -> Class {
+    match operator {
+        Binary::Or { .. } => Class::Or,
+        Binary::And { .. } => Class::And,
+        Binary::Range => Class::Range,
+        Binary::Add | Binary::Subtract => Class::Sum,
+        Binary::Multiply | Binary::Divide | Binary::Modulo => Class::Product,
+        Binary::Power { .. } => Class::Power,
+        Binary::Coalesce => Class::Coalesce,
+        _ => Class::Relation,
+    }
+}
+
+fn is_ordering(operator: Binary) -> bool {
+    matches!(operator, Binary::Less | Binary::Greater | Binary::LessOrEqual | Binary::GreaterOrEqual | Binary::Range)
+}
+
+fn relation_fits(operator: Binary, left: Type, right: Type) -> bool {
+    let both = |kind| left == kind && right == kind;
+    let numbers = left.is_number() && right.is_number();
+    let is_text = |kind| kind == Type::TEXT;
+    match operator {
+        Binary::Equal | Binary::NotEqual => left.is_comparable(right),
+        Binary::Matches => {
+            (left == Type::TEXT || left == Type::BYTES) && right == Type::TEXT || left.may_fit(right, is_text)
+        }
+        Binary::Contains | Binary::StartsWith | Binary::EndsWith => both(Type::TEXT) || left.may_fit(right, is_text),
+        Binary::Range => both(Type::INT) || left.may_fit(right, |kind| kind == Type::INT),
+        _ => {
+            numbers
+                || both(Type::TEXT)
+                || both(Type::TIME)
+                || both(Type::DURATION)
+                || left
+                    .may_fit(right, |kind| kind.is_number() || matches!(kind, Type::TEXT | Type::TIME | Type::DURATION))
+        }
+    }
+}
+
+/// The type of a sum, a difference and so on; none if it can never be.
+fn arithmetic_type(operator: Binary, left: Type, right: Type) -> Option<Type> {
+    let numbers = left.is_number() && right.is_number();
+    match operator {
+        Binary::Add => match (left, right) {
+            _ if numbers => Some(left.promote(right)),
+            (Type::TEXT, Type::TEXT) => Some(Type::TEXT),
+            (Type::TIME, Type::DURATION) | (Type::DURATION, Type::TIME) => Some(Type::TIME),
+            (Type::DURATION, Type::DURATION) => Some(Type::DURATION),
+            _ => {
+                fits_some(left, right, &[Type::INT, Type::FLOAT, Type::TEXT, Type::TIME, Type::DURATION], Type::UNKNOWN)
+            }
+        },
+        Binary::Subtract => match (left, right) {
+            _ if numbers => Some(left.promote(right)),
+            (Type::TIME, Type::TIME) | (Type::DURATION, Type::DURATION) => Some(Type::DURATION),
+            (Type::TIME, Type::DURATION) => Some(Type::TIME),
+            _ => fits_some(left, right, &[Type::INT, Type::FLOAT, Type::TIME, Type::DURATION], Type::UNKNOWN),
+        },
+        Binary::Multiply => match (left, right) {
+            _ if numbers => Some(left.promote(right)),
+            (Type::DURATION, Type::DURATION) => Some(Type::DURATION),
+            (Type::DURATION, other) | (other, Type::DURATION) if other.is_number() => Some(Type::DURATION),
+            _ => fits_some(left, right, &[Type::INT, Type::FLOAT, Type::DURATION], Type::UNKNOWN),
+        },
+        Binary::Modulo => match (left, right) {
+            (Type::INT, Type::INT) => Some(Type::INT),
+            _ => fits_some(left, right, &[Type::INT], Type::INT),
+        },
+        _ if numbers => Some(Type::FLOAT),
+        _ => fits_some(left, right, &[Type::INT, Type::FLOAT], Type::FLOAT),
+    }
+}
+
+fn fits_some(left: Type, right: Type, kinds: &[Type], result: Type) -> Option<Type> {
+    left.may_fit(right, |kind| kinds.contains(&kind)).then_some(result)
+}
+
+fn arithmetic_of(operator: Binary) -> Arithmetic {
+    match operator {
+        Binary::Add => Arithmetic::Add,
+        Binary::Subtract => Arithmetic::Subtract,
+        Binary::Multiply => Arithmetic::Multiply,
+        Binary::Divide => Arithmetic::Divide,
+        Binary::Modulo => Arithmetic::Modulo,
+        _ => Arithmetic::Power,
+    }
+}
+
+/// The texts of an array of nothing but constant texts.
+fn texts_of(haystack: &Op) -> Option<Box<[Box<str>]>> {
+    let Kind::Array(elements) = &haystack.kind else { return None };
+    elements
+        .iter()
+        .map(|element| match &element.kind {
+            Kind::Constant(Constant::Text(text)) => Some(text.clone()),
+            _ => None,
+        })
+        .collect()
+}
+
+fn name_of(operator: Binary) -> &'static str {
+    match operator {
+        Binary::Or { word: true } => "or",
+        Binary::Or { word: false } => "||",
+        Binary::And { word: true } => "and",
+        Binary::And { word: false } => "&&",
+        Binary::Equal => "==",
+        Binary::NotEqual => "!=",
+        Binary::Less => "<",
+        Binary::Greater => ">",
+        Binary::LessOrEqual => "<=",
+        Binary::GreaterOrEqual => ">=",
+        Binary::In => "in",
+        Binary::Matches => "matches",
+        Binary::Contains => "contains",
+        Binary::StartsWith => "startsWith",
+        Binary::EndsWith => "endsWith",
+        Binary::Range => "..",
+        Binary::Add => "+",
+        Binary::Subtract => "-",
+        Binary::Multiply => "*",
+        Binary::Divide => "/",
+        Binary::Modulo => "%",
+        Binary::Power { caret: true } => "^",
+        Binary::Power { caret: false } => "**",
+        Binary::Coalesce => "??",
+    }
+}

@@ -1,0 +1,130 @@
+//! The builtins that run a body for each element.
+
+use super::{Compiler, Scope, Typed, known::Known};
+use crate::{
+    ast::Id,
+    error::Error,
+    facts::Segment,
+    program::{Kind, Op, Predicate},
+    schema::Shape,
+    types::Type,
+};
+
+impl Predicate {
+    pub(crate) fn named(name: &str) -> Option<Self> {
+        Some(match name {
+            "all" => Self::All,
+            "none" => Self::None,
+            "any" => Self::Any,
+            "one" => Self::One,
+            "filter" => Self::Filter,
+            "map" => Self::Map,
+            "count" => Self::Count,
+            "sum" => Self::Sum,
+            "find" => Self::Find,
+            "findIndex" => Self::FindIndex,
+            "findLast" => Self::FindLast,
+            "findLastIndex" => Self::FindLastIndex,
+            "groupBy" => Self::GroupBy,
+            "sortBy" => Self::SortBy,
+            "reduce" => Self::Reduce,
+            _ => return None,
+        })
+    }
+
+    /// Whether the body answers yes or no.
+    fn decides(self) -> bool {
+        !matches!(self, Self::Map | Self::Sum | Self::GroupBy | Self::SortBy | Self::Reduce)
+    }
+
+    /// Whether elements themselves come out, so that all of each is read.
+    fn returns_elements(self) -> bool {
+        matches!(self, Self::Filter | Self::Find | Self::FindLast | Self::GroupBy | Self::SortBy | Self::Reduce)
+    }
+}
+
+impl<'s> Compiler<'s> {
+    pub(super) fn predicate(
+        &mut self,
+        at: u32,
+        name: &str,
+        predicate: Predicate,
+        arguments: &[Id],
+    ) -> Result<Typed<'s>, Error> {
+        let [collection_id, others @ ..] = arguments else {
+            return Err(self.error(at, format!("`{name}` needs a list")));
+        };
+        let collection_at = self.at(*collection_id);
+        let collection = self.node(*collection_id)?;
+        let kind = collection.known.kind;
+        if !kind.is_array() && !kind.is_unknown() {
+            return Err(self.error(collection_at, format!("`{name}` goes through a list, and this is {kind}")));
+        }
+        let has_index = matches!(predicate, Predicate::Map | Predicate::Reduce);
+        let item = self.item_of(&collection.known);
+        let origin = collection.known.origin.clone();
+        self.scopes.push(Scope { item, has_index, has_accumulator: predicate == Predicate::Reduce, uses_item: false });
+        let body = others.first().map(|body| self.value(*body)).transpose();
+        let scope = self.scopes.pop();
+        let body = body?;
+        let uses_item = scope.is_some_and(|scope| scope.uses_item);
+        if let Some(origin) = origin.filter(|_| predicate.returns_elements() || body.is_none() || !uses_item) {
+            self.facts.read(origin);
+        }
+        if let (Some(body), Some(body_id)) = (&body, others.first())
+            && (body.known.kind.is_nil() || predicate.decides() && !body.known.may_be(Type::BOOL))
+        {
+            let wanted = if predicate.decides() { "must be true or false" } else { "must have a value" };
+            let message = format!("the body of `{name}` {wanted}, and this is {}", body.known.kind);
+            return Err(self.error(self.at(*body_id), message));
+        }
+        let extra = others.get(1).map(|extra| self.value(*extra)).transpose()?;
+        if let (Some(extra), Predicate::SortBy) = (&extra, predicate)
+            && !extra.known.may_be(Type::TEXT)
+        {
+            return Err(self.error(self.at(others[1]), "the order of `sortBy` is `'asc'` or `'desc'`"));
+        }
+        let known = result_of(predicate, kind, body.as_ref().map(|body| &body.known));
+        let op = Kind::Predicate {
+            predicate,
+            collection: collection.op.into(),
+            body: body.map(|body| body.op.into()),
+            extra: extra.map(|extra| extra.op.into()),
+        };
+        Ok(Typed { op: Op { kind: op, at }, known })
+    }
+
+    /// What `#` is in the body of a predicate over this collection.
+    fn item_of(&self, collection: &Known<'s>) -> Known<'s> {
+        let origin = collection.origin.clone().map(|mut origin| {
+            origin.path.push(Segment::Each);
+            origin
+        });
+        let item = match collection.shape {
+            Some(Shape::List { element, .. }) => Known::shaped(element, None),
+            Some(Shape::Any) => Known::shaped(&Shape::Any, None),
+            _ => Known::of(collection.kind.element()),
+        };
+        Known { origin, ..item }
+    }
+}
+
+fn result_of<'s>(predicate: Predicate, collection: Type, body: Option<&Known<'s>>) -> Known<'s> {
+    let body_kind = body.map_or(Type::UNKNOWN, |body| body.kind);
+    match predicate {
+        Predicate::All | Predicate::None | Predicate::Any | Predicate::One => Known::of(Type::BOOL),
+        Predicate::Count => Known::of(Type::INT),
+        Predicate::Filter if collection.is_unknown() => Known::of(Type::ARRAY),
+        Predicate::Filter => Known::of(collection.element().array()),
+        Predicate::Map => Known::of(body_kind.array()),
+        Predicate::Sum if body.is_some() => Known::of(body_kind),
+        Predicate::Sum => Known::of(if collection.is_unknown() { Type::UNKNOWN } else { collection.element() }),
+        Predicate::Find | Predicate::FindLast => {
+            Known::of(if collection.is_unknown() { Type::UNKNOWN } else { collection.element() }).or_nil()
+        }
+        Predicate::FindIndex | Predicate::FindLastIndex => Known::of(Type::INT).or_nil(),
+        Predicate::GroupBy => Known::of(Type::GROUPS),
+        Predicate::SortBy => Known::of(collection),
+        Predicate::Reduce => Known::of(body_kind),
+    }
+}

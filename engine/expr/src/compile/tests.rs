@@ -1,0 +1,194 @@
+//! What compiles, what does not and why, and what is known about what does.
+
+use std::fmt::Write as _;
+
+use expect_test::{Expect, expect};
+
+use crate::{ArgumentShape, Read, Segment, testing::Pod};
+
+/// The mistake, or the warnings and facts.
+#[track_caller]
+fn check(source: &str, expected: Expect) {
+    let pod = Pod::new();
+    let text = match pod.compile(source) {
+        Err(error) => error.to_string(),
+        Ok(program) => {
+            let mut text = String::new();
+            for warning in program.warnings() {
+                let _ = writeln!(text, "warning {}:{}: {}", warning.line, warning.column, warning.message);
+            }
+            for read in &program.facts().reads {
+                let _ = writeln!(text, "reads {}", path(read));
+            }
+            for (site, arguments) in program.calls().iter().zip(&program.facts().calls) {
+                let arguments: Vec<String> = arguments.iter().map(shape).collect();
+                let _ = writeln!(text, "calls {} of {:?} with {}", site.function.0, site.names, arguments.join(", "));
+            }
+            if program.facts().uses_now {
+                text.push_str("uses the time\n");
+            }
+            text
+        }
+    };
+    expected.assert_eq(text.trim_end());
+}
+
+fn path(read: &Read) -> String {
+    let mut text = ["container", "object", "cluster"][usize::from(read.root.0)].to_owned();
+    for segment in &read.path {
+        match segment {
+            Segment::Field(name) => text.push_str(&format!(".{name}")),
+            Segment::Each => text.push_str("[*]"),
+        }
+    }
+    text
+}
+
+fn shape(argument: &ArgumentShape) -> String {
+    match argument {
+        ArgumentShape::Text(text) => format!("{text:?}"),
+        ArgumentShape::Path(read) => path(read),
+        other => format!("{other:?}"),
+    }
+}
+
+#[test]
+fn an_unknown_name_is_refused_with_the_one_that_was_meant() {
+    check(
+        "contaner.image == 'x'",
+        expect![[r#"
+            1:1: unknown name `contaner`, did you mean `container`?
+             | contaner.image == 'x'
+             | ^"#]],
+    );
+    check(
+        "container.privilged",
+        expect![[r#"
+            1:11: a container has no field `privilged`, did you mean `privileged`?
+             | container.privilged
+             |           ^"#]],
+    );
+    check(
+        "container.image.tga == 'x'",
+        expect![[r#"
+            1:17: an image has no field `tga`, did you mean `tag`?
+             | container.image.tga == 'x'
+             |                 ^"#]],
+    );
+    check(
+        "lenn(container.args) > 1",
+        expect![[r#"
+            1:1: unknown function `lenn`, did you mean `len`?
+             | lenn(container.args) > 1
+             | ^"#]],
+    );
+}
+
+#[test]
+fn types_that_can_never_fit_are_refused() {
+    check(
+        "container.privileged == 'yes'",
+        expect![[r#"
+            1:22: `==` does not work between bool and string
+             | container.privileged == 'yes'
+             |                      ^"#]],
+    );
+    check(
+        "'x' in container.image",
+        expect![[r#"
+            1:5: `in` looks for an element of a list or a key of a map: for text write `… contains …`
+             | 'x' in container.image
+             |     ^"#]],
+    );
+    check(
+        "container.args.name == 'x'",
+        expect![[r#"
+            1:16: a list has no field `name`: write `any(…, .name …)`, or `[0].name`
+             | container.args.name == 'x'
+             |                ^"#]],
+    );
+    check(
+        "object.kind matches '['",
+        expect![[r#"
+            1:13: missing closing ] in pattern
+             | object.kind matches '['
+             |             ^"#]],
+    );
+}
+
+#[test]
+fn what_is_read_is_known_through_predicates_and_variables() {
+    check("container.privileged == true", expect!["reads container.privileged"]);
+    check(
+        "any(object.spec.containers, .image == 'x' && .name != nil)",
+        expect![[r#"
+            reads object.spec.containers[*].image
+            reads object.spec.containers[*].name"#]],
+    );
+    check("any(object.spec.containers, true)", expect!["reads object.spec.containers"]);
+    check("filter(object.spec.containers, .image == 'x')[0].name", expect!["reads object.spec.containers"]);
+    check("let c = object.spec; c.replicas == 1", expect!["reads object.spec.replicas"]);
+    check(
+        "object.metadata.labels[object.kind] == 'x'",
+        expect![[r#"
+        reads object.kind
+        reads object.metadata.labels"#]],
+    );
+    check("object.metadata[\"labels\"].app == 'x'", expect!["reads object.metadata.labels.app"]);
+    check("container.image.tag == 'latest'", expect!["reads container.image"]);
+    check("now() > date('2026-01-01')", expect!["uses the time"]);
+}
+
+#[test]
+fn calls_of_the_host_are_known_with_their_arguments() {
+    check(
+        "any(cluster.pods.list(object.metadata.namespace, selector={app: 'web'}), .kind == 'Pod')",
+        expect![[r#"
+            reads object.metadata.namespace
+            calls 7 of ["pods"] with object.metadata.namespace, Dynamic"#]],
+    );
+    check(
+        "len(cluster['networkpolicies.networking.k8s.io'].list('default')) == double(1)",
+        expect![[r#"
+            calls 7 of ["networkpolicies.networking.k8s.io"] with "default", Missing
+            calls 8 of [] with Constant"#]],
+    );
+    check(
+        "len(cluster.pods.list()) > 0",
+        expect![[r#"
+            1:18: `list` needs `ns`: write `list(ns, selector)`
+             | len(cluster.pods.list()) > 0
+             |                  ^"#]],
+    );
+    check(
+        "len(cluster.pods.list('a', select={})) > 0",
+        expect![[r#"
+            1:28: `list` has no parameter `select`, did you mean `selector`?
+             | len(cluster.pods.list('a', select={})) > 0
+             |                            ^"#]],
+    );
+}
+
+#[test]
+fn a_root_without_a_value_can_only_be_called_through() {
+    for source in
+        ["let c = cluster; c.pods.list('a')", "cluster == nil", "cluster.pods", "cluster[object.kind].list('a')"]
+    {
+        let pod = Pod::new();
+        let error = pod.compile(source).expect_err(source).to_string();
+        assert!(error.contains("`cluster` can only be used as `cluster.NAME.list(…)`"), "{error}");
+    }
+}
+
+#[test]
+fn what_may_be_missing_where_nil_fails_is_warned_of() {
+    check(
+        "container.user < 1000",
+        expect![[r#"
+            warning 1:11: `container.user` may be missing, and then this fails: write `(container.user ?? 0)` if that is what you mean
+            reads container.user"#]],
+    );
+    check("(container.user ?? 0) < 1000", expect!["reads container.user"]);
+    check("len(container.args) < 3", expect!["reads container.args"]);
+    check("1 == 1", expect!["warning 1:3: this reads nothing, so its answer is always the same"]);
+}

@@ -1,0 +1,139 @@
+//! What can be wrong with an expression, and where.
+
+use std::fmt;
+
+/// An error with its place in the source.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Error {
+    /// When it was found.
+    pub phase: Phase,
+    /// What is wrong. Lower case, no full stop.
+    pub message: String,
+    /// The line, from 1.
+    pub line: u32,
+    /// The column in characters, from 1.
+    pub column: u32,
+    /// The line of the source that it is on.
+    pub source_line: String,
+}
+
+/// When an error was found.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Phase {
+    /// The text is not in the language.
+    Parse,
+    /// The text is in the language but can never work: an unknown name, types that do not fit.
+    Compile,
+    /// The expression met values that it cannot work with.
+    Run,
+}
+
+/// How many characters of a line are shown.
+const SHOWN: usize = 160;
+
+impl Error {
+    /// An error at a byte offset of the source.
+    pub(crate) fn at(phase: Phase, source: &str, offset: u32, message: impl Into<String>) -> Self {
+        let mut offset = (offset as usize).min(source.len());
+        while !source.is_char_boundary(offset) {
+            offset -= 1;
+        }
+        let before = &source[..offset];
+        let start = before.rfind('\n').map_or(0, |newline| newline + 1);
+        let line = before.bytes().filter(|byte| *byte == b'\n').count() as u32 + 1;
+        let column = source[start..offset].chars().count() as u32 + 1;
+        let source_line = source[start..].lines().next().unwrap_or_default().to_owned();
+        Self { phase, message: message.into(), line, column, source_line }
+    }
+}
+
+impl fmt::Display for Error {
+    /// The message, and below it the line of the source with a caret.
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { message, line, column, source_line, .. } = self;
+        let before = *column as usize - 1;
+        // Of a long line, what is around the place.
+        let skipped = before.saturating_sub(SHOWN / 2);
+        let shown: String = source_line.chars().skip(skipped).take(SHOWN).map(harmless).collect();
+        let (start, end) = (mark(skipped > 0), mark(skipped + SHOWN < source_line.chars().count()));
+        let indent: String = start
+            .chars()
+            .chain(shown.chars())
+            .take(before - skipped + start.chars().count())
+            .map(|character| if character == '\t' { '\t' } else { ' ' })
+            .collect();
+        write!(formatter, "{line}:{column}: {message}\n | {start}{shown}{end}\n | {indent}^")
+    }
+}
+
+/// Terminals obey control characters, and the source is anybody's.
+fn harmless(character: char) -> char {
+    if character.is_control() && character != '\t' { char::REPLACEMENT_CHARACTER } else { character }
+}
+
+/// Stands for what is left out of a line.
+fn mark(left_out: bool) -> &'static str {
+    if left_out { "…" } else { "" }
+}
+
+impl std::error::Error for Error {}
+
+#[cfg(test)]
+mod tests {
+    use expect_test::{Expect, expect};
+
+    use super::{Error, Phase};
+
+    #[track_caller]
+    fn check(source: &str, offset: u32, expected: Expect) {
+        expected.assert_eq(&Error::at(Phase::Parse, source, offset, "something is wrong").to_string());
+    }
+
+    #[test]
+    fn a_place_is_given_in_lines_and_characters() {
+        check(
+            "é +\n\tö b",
+            8,
+            expect![[r#"
+            2:3: something is wrong
+             | 	ö b
+             | 	 ^"#]],
+        );
+        check(
+            "a",
+            1,
+            expect![[r#"
+            1:2: something is wrong
+             | a
+             |  ^"#]],
+        );
+        check(
+            "a\u{1b}[31m",
+            1,
+            expect![[r#"
+            1:2: something is wrong
+             | a�[31m
+             |  ^"#]],
+        );
+        check(
+            "é",
+            1,
+            expect![[r#"
+            1:1: something is wrong
+             | é
+             | ^"#]],
+        );
+    }
+
+    #[test]
+    fn of_a_long_line_only_the_part_around_the_place_is_shown() {
+        check(
+            &("a".repeat(500) + "b" + &"c".repeat(500)),
+            500,
+            expect![[r#"
+            1:501: something is wrong
+             | …aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaabccccccccccccccccccccccccccccccccccccccccccccccccccccccccccccccccccccccccccccccc…
+             |                                                                                  ^"#]],
+        );
+    }
+}

@@ -1,0 +1,117 @@
+//! What expressions give in rules, where nil is no error, and why.
+
+use crate::{Arena, Limits, Moment, Value, testing::Pod};
+
+#[track_caller]
+fn check(source: &str, expected: &str) {
+    assert_eq!(Pod::new().evaluate(source), expected, "{source}");
+}
+
+#[test]
+fn nil_has_every_field_and_is_false_and_empty() {
+    check("object.a.b.c == nil", "true");
+    check("object.a.b['c'].d == nil", "true");
+    check("not object.missing", "true");
+    check("object.missing && true", "false");
+    check("object.missing || object.missing", "false");
+    check("object.missing ? 1 : 2", "2");
+    check("any(object.missing, true)", "false");
+    check("all(object.missing, false)", "true");
+    check("'x' in object.missing", "false");
+    check("object.missing", "<nil>");
+}
+
+#[test]
+fn lists_and_maps_of_a_schema_are_never_nil() {
+    check("len(container.ports)", "0");
+    check("container.labels.app == nil", "true");
+    check("'app' in container.labels", "false");
+    check("container.labels == nil", "false");
+    check("len(container.args)", "1");
+}
+
+#[test]
+fn everything_else_on_nil_fails_where_it_stands() {
+    check(
+        "container.user < 1000",
+        "1:16: cannot use < with nil and int\n | container.user < 1000\n |                ^",
+    );
+    check("len(object.missing)", "1:1: expected an array, a map or a string, got nil\n | len(object.missing)\n | ^");
+}
+
+#[test]
+fn the_host_computes_fields_and_answers_calls() {
+    check("container.image.tag", "1.2");
+    check("container.image", "ghcr.io/team/web:1.2");
+    check("double(4) + 1", "9");
+    check("cluster.pods.list('a', selector={app: 'b'})", "[a map[app:b]]");
+    check(
+        "cluster.pods.list(object.missing)",
+        "1:14: a namespace is needed\n | cluster.pods.list(object.missing)\n |              ^",
+    );
+}
+
+#[test]
+fn predicates_see_elements_of_documents() {
+    check("map(object.spec.containers, .name)", "[web log]");
+    check("any(object.spec.containers, .image endsWith ':latest')", "true");
+    check("filter(object.spec.containers, .limit == nil)[0].name", "log");
+    check("sortBy(object.spec.containers, .name)[0].name", "log");
+    check("groupBy(object.spec.containers, .name).web[0].limit", "2");
+    check("reduce(object.spec.containers, #acc + #.name, '')", "weblog");
+    check("findLast(object.spec.containers, true).name", "log");
+}
+
+#[test]
+fn chains_of_thousands_of_operators_need_no_stack() {
+    let thread = std::thread::Builder::new().stack_size(2 << 20).spawn(|| {
+        for source in [vec!["1"; 4999].join(" + "), vec!["1"; 4999].join(" * "), vec!["true"; 4999].join(" && ")] {
+            assert!(!Pod::new().evaluate(&source).contains('^'));
+        }
+        assert_eq!(Pod::new().evaluate(&format!("object{}", ".a".repeat(4000))), "<nil>");
+        assert!(Pod::new().evaluate(&vec!["true"; 200].join(" == ")).contains("nested too deeply"));
+        assert!(Pod::new().evaluate(&format!("{}1{}", "(".repeat(5000), ")".repeat(5000))).contains('^'));
+    });
+    thread.expect("a thread can be made").join().expect("nothing overflows");
+}
+
+#[test]
+fn work_without_end_runs_out_of_fuel() {
+    let source = "count(1..1000, count(1..1000, count(1..1000, true) > 0) > 0) > 0";
+    assert!(Pod::new().evaluate(source).contains("out of fuel: an evaluation may take 1000000 steps"));
+    let pod = Pod::new();
+    let program = pod.compile("repeat('x', 600000) + repeat('y', 300000) == ''").expect("it compiles");
+    let arena = Arena::new();
+    let limits = Limits { bytes: 1 << 20, ..Limits::default() };
+    let error = program.evaluate(&pod, &arena, &limits, Moment::default()).expect_err("it is too large");
+    assert!(error.message.contains("out of memory"), "{error}");
+}
+
+#[test]
+fn what_made_an_expression_true_is_told() {
+    let explain = |source: &str| {
+        let pod = Pod::new();
+        let program = pod.compile(source).expect("it compiles");
+        let arena = Arena::new();
+        let observations = program.explain(&pod, &arena, &Limits::default(), Moment::default());
+        let said = |value: Value<'_>| value.to_string();
+        let lines: Vec<String> =
+            observations.iter().map(|seen| format!("{} is {}", seen.subject, said(seen.value))).collect();
+        lines.join(", ")
+    };
+    for (source, expected) in [
+        ("container.privileged", "container.privileged is true"),
+        (
+            "container.privileged == true && container.image.tag != 'x'",
+            "container.privileged is true, container.image.tag is 1.2",
+        ),
+        ("container.privileged == false || container.image contains 'ghcr'", "container.image is ghcr.io/team/web:1.2"),
+        ("any(object.spec.containers, .image endsWith ':latest')", "object.spec.containers[0].image is web:latest"),
+        ("not all(object.spec.containers, .limit != nil)", "object.spec.containers[1].limit is <nil>"),
+        ("len(container.args) > 0", "len(container.args) is 1"),
+        ("container.image in ['a', 'ghcr.io/team/web:1.2']", "container.image is ghcr.io/team/web:1.2"),
+        ("container.privileged == false", ""),
+    ] {
+        assert_eq!(explain(source), expected, "{source}");
+    }
+}

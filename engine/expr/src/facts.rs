@@ -1,0 +1,94 @@
+//! What is known about a program before it runs: what it reads, and what it asks the host for.
+
+use crate::schema::Slot;
+
+/// What a program reads and calls. Complete: nothing that an evaluation does is missing here.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub struct Facts {
+    /// What is read, in order and without parts of what else is read.
+    pub reads: Vec<Read>,
+    /// The arguments of each call of the host, in the order of the program's call sites.
+    pub calls: Vec<Vec<ArgumentShape>>,
+    /// Whether the answer depends on when it is asked for.
+    pub uses_now: bool,
+}
+
+/// A part of a root that is read, with everything below it.
+#[derive(Clone, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
+pub struct Read {
+    /// The root.
+    pub root: Slot,
+    /// The way down from the root. Empty: all of it.
+    pub path: Vec<Segment>,
+}
+
+/// One step down.
+#[derive(Clone, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
+pub enum Segment {
+    /// The field of this name.
+    Field(String),
+    /// Every element of a list. How many there are is read too.
+    Each,
+}
+
+/// What is known of an argument.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum ArgumentShape {
+    /// Text that is written in the expression.
+    Text(String),
+    /// Any other constant.
+    Constant,
+    /// A part of a root.
+    Path(Read),
+    /// The argument was left out.
+    Missing,
+    /// Only an evaluation knows.
+    Dynamic,
+}
+
+impl Facts {
+    /// Adds a read, unless it is known; drops what it includes.
+    pub(crate) fn read(&mut self, read: Read) {
+        let includes = |one: &Read, other: &Read| one.root == other.root && other.path.starts_with(&one.path);
+        if self.reads.iter().any(|known| includes(known, &read)) {
+            return;
+        }
+        self.reads.retain(|known| !includes(&read, known));
+        self.reads.push(read);
+    }
+
+    /// Puts the reads in order, so that equal programs have equal facts.
+    pub(crate) fn finish(&mut self) {
+        self.reads.sort();
+    }
+
+    /// Whether any part of a root is read.
+    pub fn reads_root(&self, root: Slot) -> bool {
+        self.reads.iter().any(|read| read.root == root)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(path: &[&str]) -> Read {
+        let segment = |name: &&str| if *name == "*" { Segment::Each } else { Segment::Field((*name).to_owned()) };
+        Read { root: Slot(0), path: path.iter().map(segment).collect() }
+    }
+
+    #[test]
+    fn a_part_of_what_is_read_is_not_read_again() {
+        let mut facts = Facts::default();
+        for path in [
+            &["spec", "containers", "*", "image"][..],
+            &["spec", "hostNetwork"],
+            &["spec", "containers"],
+            &["spec", "containers", "*", "name"],
+        ] {
+            facts.read(read(path));
+        }
+        facts.finish();
+        assert_eq!(facts.reads, [read(&["spec", "containers"]), read(&["spec", "hostNetwork"])]);
+    }
+}

@@ -1,0 +1,270 @@
+//! What pest could not read, in words. pest knows the place that it never got beyond, and the rules that it tried there.
+
+use pest::error::{Error as PestError, ErrorVariant, InputLocation};
+
+use super::Rule;
+use super::literals::is_number;
+use super::token::{is_word, token};
+use crate::error::{Error, Phase};
+
+/// Words that are operators wherever they stand but after a dot.
+const RESERVED: [&str; 11] =
+    ["and", "contains", "else", "endsWith", "if", "in", "let", "matches", "not", "or", "startsWith"];
+
+pub(super) fn explain(source: &str, error: &PestError<Rule>) -> Error {
+    let at = match error.location {
+        InputLocation::Pos(at) | InputLocation::Span((at, _)) => at,
+    };
+    let tried: &[Rule] = match &error.variant {
+        ErrorVariant::ParsingError { positives, .. } => positives,
+        ErrorVariant::CustomError { .. } => &[],
+    };
+    let (at, message) = unfinished(source, at).unwrap_or_else(|| {
+        let (expected, found) = (expected(tried), found(source, at));
+        (at, format!("expected {expected}, found {found}{}", hint(source, at, tried)))
+    });
+    Error::at(Phase::Parse, source, at as u32, message)
+}
+
+/// A literal or a comment that has no end, a number that is none, a character that has no meaning.
+fn unfinished(source: &str, at: usize) -> Option<(usize, String)> {
+    let rest = &source[at..];
+    // A comment without an end was read as a division.
+    let slash = if rest.starts_with("/*") { Some(at) } else { at.checked_sub(1) };
+    if let Some(slash) = slash.filter(|slash| source.as_bytes()[*slash..].starts_with(b"/*")) {
+        return Some((slash, "this comment is not closed: expected `*/`".to_owned()));
+    }
+    match token(source, at) {
+        quote @ ("\"" | "'") => {
+            return Some((at, format!("this text is not closed: expected {quote} before the end of the line")));
+        }
+        "`" => return Some((at, "this text is not closed: expected another backtick".to_owned())),
+        _ => {}
+    }
+    let first = rest.chars().next()?;
+    if first.is_ascii_digit() || (first == '.' && rest[1..].starts_with(|next: char| next.is_ascii_digit())) {
+        let end = rest.find(|character| !is_word(character) && character != '.').unwrap_or(rest.len());
+        // A good one stands where none is expected.
+        if !is_number(&rest[..end]) {
+            return Some((at, format!("{} is not a number", shown(&rest[..end]))));
+        }
+    }
+    let has_meaning = is_word(first) || "\"'`#()[]{},;:.?!=<>&|+-*/%^".contains(first);
+    (!has_meaning).then(|| (at, format!("unexpected character `{}`", first.escape_debug())))
+}
+
+/// What could have stood there, in few words.
+fn expected(tried: &[Rule]) -> String {
+    let tries = |rules: &[Rule]| rules.iter().any(|rule| tried.contains(rule));
+    let mut words: Vec<&str> = Vec::new();
+    let key = tries(&[Rule::text]) && !tries(&[Rule::prefix, Rule::operation]);
+    if key {
+        words.push("a key");
+    } else if tries(&[
+        Rule::operation,
+        Rule::sequence,
+        Rule::prefix,
+        Rule::call,
+        Rule::group,
+        Rule::array,
+        Rule::predicate,
+    ]) {
+        words.push("a value");
+    } else if tries(&[Rule::operator]) {
+        words.push("an operator");
+    } else if tries(&[Rule::property, Rule::identifier, Rule::piped_predicate_call]) {
+        words.push("a name");
+    }
+    // After an element of an array or an argument, which could have been the name of one.
+    if tries(&[Rule::operator]) && tries(&[Rule::assign, Rule::close_bracket]) {
+        words.push("`,`");
+    }
+    for (rule, word) in [
+        (Rule::colon, "`:`"),
+        (Rule::semicolon, "`;`"),
+        (Rule::open_brace, "`{`"),
+        (Rule::word_else, "`else`"),
+        (Rule::close_paren, "`)`"),
+        (Rule::close_bracket, "`]`"),
+        (Rule::close_index, "`]`"),
+        (Rule::close_brace, "`}`"),
+        (Rule::EOI, "the end"),
+    ] {
+        // A sequence ends with `;` only at the end, which is seldom what is missing.
+        if tried.contains(&rule) && (rule != Rule::EOI || words != ["a value"]) {
+            words.push(word);
+        }
+    }
+    if words.is_empty() && tried.contains(&Rule::assign) {
+        words.push("`=`");
+    }
+    match words.split_last() {
+        None => "something else".to_owned(),
+        Some((last, [])) => (*last).to_owned(),
+        Some((last, others)) => format!("{} or {last}", others.join(", ")),
+    }
+}
+
+fn found(source: &str, at: usize) -> String {
+    match token(source, at) {
+        "" => "the end".to_owned(),
+        token => shown(token),
+    }
+}
+
+/// A part of the source in a message, which it must not flood.
+pub(super) fn shown(text: &str) -> String {
+    let (end, mark) = text.char_indices().nth(30).map_or((text.len(), ""), |(end, _)| (end, "…"));
+    format!("`{}{mark}`", text[..end].replace(char::is_control, "\u{fffd}"))
+}
+
+/// What may have been meant.
+fn hint(source: &str, at: usize, tried: &[Rule]) -> String {
+    let token = token(source, at);
+    match token {
+        "=" if tried.contains(&Rule::operator) => "; use `==` to compare".to_owned(),
+        "&" => "; use `&&`".to_owned(),
+        ";" if tried.contains(&Rule::close_paren) => "; put several expressions in braces or parentheses".to_owned(),
+        "not" if tried.contains(&Rule::operator) => {
+            "; between values it goes with `in`, `contains` and their like".to_owned()
+        }
+        "let" | "if" => "; put it in parentheses".to_owned(),
+        word if RESERVED.contains(&word) && !tried.contains(&Rule::operator) => format!("; `{word}` is an operator"),
+        _ => String::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use expect_test::{Expect, expect};
+
+    use super::super::parse;
+
+    #[track_caller]
+    fn check(sources: &[&str], expected: Expect) {
+        let mut table = String::new();
+        for source in sources {
+            let error = parse(source).expect_err("these are wrong");
+            let source: String = source.chars().take(20).collect();
+            table += &format!("{source:24}{}:{} {}\n", error.line, error.column, error.message);
+        }
+        expected.assert_eq(&table);
+    }
+
+    #[test]
+    fn a_missing_value_is_named() {
+        check(
+            &["a +", "", "()", "a;;b", "a ==", "in", "a and or b", "1 + if a {1} else {2}", "a === b", "f(,)", "a[]"],
+            expect![[r#"
+                a +                     1:4 expected a value, found the end
+                                        1:1 expected a value, found the end
+                ()                      1:2 expected a value, found `)`
+                a;;b                    1:3 expected a value, found `;`
+                a ==                    1:5 expected a value, found the end
+                in                      1:1 expected a value, found `in`; `in` is an operator
+                a and or b              1:7 expected a value, found `or`; `or` is an operator
+                1 + if a {1} else {2    1:5 expected a value, found `if`; put it in parentheses
+                a === b                 1:5 expected a value, found `=`
+                f(,)                    1:3 expected a value or `)`, found `,`
+                a[]                     1:3 expected a value or `:`, found `]`
+            "#]],
+        );
+    }
+
+    #[test]
+    fn a_missing_operator_is_named() {
+        check(
+            &[
+                "a b",
+                "(a",
+                "f(a b)",
+                "[1 2]",
+                "{a: 1",
+                "a ? b",
+                "a[b",
+                "a = b",
+                "a & b",
+                "a not b",
+                "f(a; b)",
+                "\"a\" 'b'",
+                "a)",
+            ],
+            expect![[r#"
+                a b                     1:3 expected an operator or the end, found `b`
+                (a                      1:3 expected an operator or `)`, found the end
+                f(a b)                  1:5 expected an operator, `,` or `)`, found `b`
+                [1 2]                   1:4 expected an operator, `,` or `]`, found `2`
+                {a: 1                   1:6 expected an operator or `}`, found the end
+                a ? b                   1:6 expected an operator or `:`, found the end
+                a[b                     1:4 expected an operator, `:` or `]`, found the end
+                a = b                   1:3 expected an operator or the end, found `=`; use `==` to compare
+                a & b                   1:3 expected an operator or the end, found `&`; use `&&`
+                a not b                 1:3 expected an operator or the end, found `not`; between values it goes with `in`, `contains` and their like
+                f(a; b)                 1:4 expected an operator, `,` or `)`, found `;`; put several expressions in braces or parentheses
+                "a" 'b'                 1:5 expected an operator or the end, found `'b'`
+                a)                      1:2 expected an operator or the end, found `)`
+            "#]],
+        );
+    }
+
+    #[test]
+    fn a_missing_name_or_word_is_named() {
+        check(
+            &[
+                "a.",
+                "a.)",
+                "a | 1",
+                "let in = 1; 2",
+                "let x 1",
+                "let x = 1",
+                "if a",
+                "if a {1}",
+                "if a {1} else 2",
+                "{-}",
+                "{a 1}",
+            ],
+            expect![[r#"
+                a.                      1:3 expected a name, found the end
+                a.)                     1:3 expected a name, found `)`
+                a | 1                   1:5 expected a name, found `1`
+                let in = 1; 2           1:5 expected a name, found `in`; `in` is an operator
+                let x 1                 1:7 expected `=`, found `1`
+                let x = 1               1:10 expected an operator or `;`, found the end
+                if a                    1:5 expected an operator or `{`, found the end
+                if a {1}                1:9 expected `else`, found the end
+                if a {1} else 2         1:15 expected `{`, found `2`
+                {-}                     1:2 expected a key or `}`, found `-`
+                {a 1}                   1:4 expected `:`, found `1`
+            "#]],
+        );
+    }
+
+    #[test]
+    fn what_has_no_end_or_no_meaning_is_pointed_at() {
+        check(
+            &["'abc", "a + `b", "1 /* b", "/*", "1abc", "a + 1.b", "@a", "a ~ b", "é ♥"],
+            expect![[r#"
+            'abc                    1:1 this text is not closed: expected ' before the end of the line
+            a + `b                  1:5 this text is not closed: expected another backtick
+            1 /* b                  1:3 this comment is not closed: expected `*/`
+            /*                      1:1 this comment is not closed: expected `*/`
+            1abc                    1:1 `1abc` is not a number
+            a + 1.b                 1:5 `1.b` is not a number
+            @a                      1:1 unexpected character `@`
+            a ~ b                   1:3 unexpected character `~`
+            é ♥                     1:3 unexpected character `♥`
+        "#]],
+        );
+    }
+
+    #[test]
+    fn a_message_stays_short() {
+        check(
+            &[&format!("a {}", "b".repeat(1000)), &format!("1{}", "a".repeat(1000))],
+            expect![[r#"
+            a bbbbbbbbbbbbbbbbbb    1:3 expected an operator or the end, found `bbbbbbbbbbbbbbbbbbbbbbbbbbbbbb…`
+            1aaaaaaaaaaaaaaaaaaa    1:1 `1aaaaaaaaaaaaaaaaaaaaaaaaaaaaa…` is not a number
+        "#]],
+        );
+    }
+}

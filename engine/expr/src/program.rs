@@ -1,0 +1,271 @@
+//! A compiled expression: a tree of operations with everything looked up that can be looked up before there is a value.
+
+use portal_document::Key;
+
+use crate::{
+    builtins::Builtin,
+    facts::Facts,
+    operators::Comparison,
+    regex::Regex,
+    schema::{ComputedId, FunctionId, Slot},
+    warning::Warning,
+};
+
+/// A compiled expression. It can be evaluated any number of times, by any number of threads.
+#[derive(Debug)]
+pub struct Program {
+    pub(crate) source: Box<str>,
+    pub(crate) root: Op,
+    /// The variables that `let` declares, by their numbers.
+    pub(crate) variables: Box<[Box<str>]>,
+    /// The roots that are named, for telling what was seen.
+    pub(crate) roots: Box<[(Slot, Box<str>)]>,
+    pub(crate) calls: Box<[CallSite]>,
+    pub(crate) strict: bool,
+    pub(crate) facts: Facts,
+    pub(crate) warnings: Vec<Warning>,
+}
+
+/// A place in the expression that calls the host.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct CallSite {
+    /// The function.
+    pub function: FunctionId,
+    /// The names between the root and the function: `["pods"]` in `cluster.pods.list(…)`.
+    pub names: Vec<String>,
+    /// The root that the call begins with; none for a plain function.
+    pub root: Option<Slot>,
+    /// The line of the call, from 1.
+    pub line: u32,
+    /// The column of the call in characters, from 1.
+    pub column: u32,
+}
+
+/// An operation, and the byte offset that its failures point at.
+#[derive(Debug)]
+pub(crate) struct Op {
+    pub(crate) kind: Kind,
+    pub(crate) at: u32,
+}
+
+#[derive(Debug)]
+pub(crate) enum Kind {
+    Constant(Constant),
+    /// A root as a whole.
+    Root(Slot),
+    /// `$env`, in strict mode.
+    Environment,
+    Variable(u16),
+    /// `#`
+    Item,
+    /// `#index`
+    Index,
+    /// `#acc`
+    Accumulator,
+    /// Fields below a base, where nil has every field. `missing` is what a missing last field is.
+    Path {
+        base: Box<Op>,
+        keys: Box<[Key]>,
+        missing: Missing,
+    },
+    /// A field that the host computes.
+    Computed {
+        base: Box<Op>,
+        field: ComputedId,
+        name: Box<str>,
+        missing: Missing,
+    },
+    /// `.name` as in Go: an error on nil. With `optional` a nil base skips the chain.
+    Field {
+        base: Box<Op>,
+        key: Key,
+        optional: bool,
+    },
+    /// `[…]`
+    Fetch {
+        base: Box<Op>,
+        property: Box<Op>,
+        optional: bool,
+    },
+    /// What is nil when a `?.` inside meets nil.
+    Chain(Box<Op>),
+    Slice {
+        base: Box<Op>,
+        from: Option<Box<Op>>,
+        to: Option<Box<Op>>,
+    },
+    Not(Box<Op>),
+    Negate(Box<Op>),
+    And(Connected),
+    Or(Connected),
+    Equal {
+        left: Box<Op>,
+        right: Box<Op>,
+        negated: bool,
+    },
+    Compare {
+        comparison: Comparison,
+        left: Box<Op>,
+        right: Box<Op>,
+    },
+    /// Operators of one precedence, from left to right.
+    Arithmetic {
+        first: Box<Op>,
+        rest: Box<[(Arithmetic, u32, Op)]>,
+    },
+    In {
+        needle: Box<Op>,
+        haystack: Box<Op>,
+    },
+    /// `in` with a list of text that is known.
+    InTexts {
+        needle: Box<Op>,
+        texts: Box<[Box<str>]>,
+    },
+    Matches {
+        subject: Box<Op>,
+        pattern: Box<Op>,
+    },
+    MatchesConstant {
+        subject: Box<Op>,
+        regex: Box<Regex>,
+    },
+    Text {
+        relation: TextRelation,
+        subject: Box<Op>,
+        part: Box<Op>,
+    },
+    Range {
+        first: Box<Op>,
+        last: Box<Op>,
+    },
+    Coalesce {
+        first: Box<Op>,
+        second: Box<Op>,
+    },
+    Conditional {
+        condition: Box<Op>,
+        yes: Box<Op>,
+        no: Box<Op>,
+    },
+    Let {
+        variable: u16,
+        value: Box<Op>,
+        body: Box<Op>,
+    },
+    Sequence(Box<[Op]>),
+    Array(Box<[Op]>),
+    Map(Box<[(Op, Op)]>),
+    Builtin {
+        builtin: &'static Builtin,
+        arguments: Box<[Op]>,
+    },
+    Predicate {
+        predicate: Predicate,
+        collection: Box<Op>,
+        body: Option<Box<Op>>,
+        extra: Option<Box<Op>>,
+    },
+    /// A method of a time or a duration.
+    Method {
+        base: Box<Op>,
+        name: Box<str>,
+        arguments: Box<[Op]>,
+        optional: bool,
+    },
+    /// A call of something that is no function, which fails as late as in Go.
+    Uncallable {
+        callee: Box<Op>,
+        arguments: Box<[Op]>,
+    },
+    /// A call of the host, by the number of its site.
+    Call {
+        site: u32,
+        arguments: Box<[Op]>,
+    },
+}
+
+/// The operands of `&&` or `||`, and the places of the operators between them.
+#[derive(Debug)]
+pub(crate) struct Connected {
+    pub(crate) operands: Box<[Op]>,
+    pub(crate) operators: Box<[u32]>,
+}
+
+/// A value that is known.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Constant {
+    Nil,
+    Bool(bool),
+    Int(i64),
+    Float(f64),
+    Text(Box<str>),
+    Bytes(Box<[u8]>),
+}
+
+/// What a field is that is missing.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Missing {
+    Nil,
+    EmptyList,
+    EmptyMap,
+}
+
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Arithmetic {
+    Add,
+    Subtract,
+    Multiply,
+    Divide,
+    Modulo,
+    Power,
+}
+
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum TextRelation {
+    Contains,
+    StartsWith,
+    EndsWith,
+}
+
+/// The builtins that run a body for each element.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Predicate {
+    All,
+    None,
+    Any,
+    One,
+    Filter,
+    Map,
+    Count,
+    Sum,
+    Find,
+    FindIndex,
+    FindLast,
+    FindLastIndex,
+    GroupBy,
+    SortBy,
+    Reduce,
+}
+
+impl Program {
+    /// The text that was compiled.
+    pub fn source(&self) -> &str {
+        &self.source
+    }
+
+    /// What is known about the program without running it.
+    pub fn facts(&self) -> &Facts {
+        &self.facts
+    }
+
+    /// What may be a mistake although it compiles.
+    pub fn warnings(&self) -> &[Warning] {
+        &self.warnings
+    }
+
+    /// Where the program calls the host. A host is told the place in this list.
+    pub fn calls(&self) -> &[CallSite] {
+        &self.calls
+    }
+}

@@ -1,0 +1,196 @@
+//! What an expression may name: the roots, what is known of their shape, and the functions of the host.
+//!
+//! A schema is data. Whoever embeds the language builds one once and compiles many expressions with it.
+
+use std::collections::HashMap;
+
+/// Everything that an expression may name beside the builtins.
+#[derive(Debug, Default)]
+pub struct Schema {
+    roots: HashMap<String, Root>,
+    objects: Vec<Object>,
+    functions: HashMap<String, Function>,
+    slots: u16,
+}
+
+/// A name that an expression may begin a path with.
+#[derive(Clone, Debug)]
+pub struct Root {
+    /// What the host is asked for.
+    pub slot: Slot,
+    /// What is known of its value.
+    pub shape: Shape,
+}
+
+/// The number of a root, in the order in which roots were added.
+#[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
+pub struct Slot(pub u16);
+
+/// What is known of a value before there is one. Every value that comes from a root may be nil, unless its shape says
+/// otherwise.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum Shape {
+    /// Anything. Fields of it are anything too.
+    Any,
+    /// True or false.
+    Bool,
+    /// A whole number.
+    Int,
+    /// Any number.
+    Float,
+    /// Text.
+    Text,
+    /// Text that also has fields, which the host computes from it: an image reference is text and has a tag.
+    TextWith(ObjectId),
+    /// A list. With `never_nil` a missing one is an empty one.
+    List {
+        /// What is known of each element.
+        element: Box<Shape>,
+        /// Whether it is empty when it is missing.
+        never_nil: bool,
+    },
+    /// A map from text. With `never_nil` a missing one is an empty one.
+    Map {
+        /// What is known of each value.
+        value: Box<Shape>,
+        /// Whether it is empty when it is missing.
+        never_nil: bool,
+    },
+    /// An object with fields that are known.
+    Object(ObjectId),
+    /// No value: a root that may only be called through, as in `root.name.function(…)`.
+    Calls(Calls),
+}
+
+/// The number of an object in its schema.
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+pub struct ObjectId(pub u16);
+
+/// Fields that belong together.
+#[derive(Clone, Debug)]
+pub struct Object {
+    /// What it is called in messages.
+    pub name: String,
+    /// The fields by name.
+    pub fields: HashMap<String, Field>,
+    /// Whether an unknown field is anything rather than an error.
+    pub open: bool,
+}
+
+/// One field of an object.
+#[derive(Clone, Debug)]
+pub struct Field {
+    /// What is known of its value.
+    pub shape: Shape,
+    /// Set for a field that is in no document: the host computes it from the value that it is a field of.
+    pub computed: Option<ComputedId>,
+}
+
+/// The number by which the host knows a computed field.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct ComputedId(pub u16);
+
+/// What may be called through a root that has no value.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Calls {
+    /// How many names may stand between the root and the function.
+    pub names: std::ops::RangeInclusive<usize>,
+    /// The functions.
+    pub functions: Vec<Function>,
+}
+
+/// A function of the host.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Function {
+    /// Its name.
+    pub name: String,
+    /// What it takes, in order.
+    pub parameters: Vec<Parameter>,
+    /// What is known of its result.
+    pub result: Shape,
+    /// The number by which the host knows it.
+    pub id: FunctionId,
+}
+
+/// The number by which the host knows a function.
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+pub struct FunctionId(pub u16);
+
+/// What a function takes.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Parameter {
+    /// The name, by which an argument may be given: `list(ns, selector={…})`.
+    pub name: String,
+    /// What fits.
+    pub shape: Shape,
+    /// Whether it must be given. Optional ones come last, and are nil when they are left out.
+    pub required: bool,
+}
+
+impl Schema {
+    /// A schema without any name.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Adds a root and returns the number by which the host will be asked for it.
+    pub fn add_root(&mut self, name: impl Into<String>, shape: Shape) -> Slot {
+        let slot = Slot(self.slots);
+        self.slots += 1;
+        self.roots.insert(name.into(), Root { slot, shape });
+        slot
+    }
+
+    /// Adds an object that shapes can refer to.
+    pub fn add_object(&mut self, object: Object) -> ObjectId {
+        self.objects.push(object);
+        ObjectId(self.objects.len() as u16 - 1)
+    }
+
+    /// Gives an object that was added before its fields, for objects that refer to each other.
+    pub fn set_fields(&mut self, id: ObjectId, fields: HashMap<String, Field>) {
+        self.objects[id.0 as usize].fields = fields;
+    }
+
+    /// Adds a function.
+    pub fn add_function(&mut self, function: Function) {
+        self.functions.insert(function.name.clone(), function);
+    }
+
+    /// The root of this name.
+    pub fn root(&self, name: &str) -> Option<&Root> {
+        self.roots.get(name)
+    }
+
+    /// An object.
+    pub fn object(&self, id: ObjectId) -> &Object {
+        &self.objects[id.0 as usize]
+    }
+
+    /// The function of this name.
+    pub fn function(&self, name: &str) -> Option<&Function> {
+        self.functions.get(name)
+    }
+
+    /// The names of all roots.
+    pub fn root_names(&self) -> impl Iterator<Item = &str> {
+        self.roots.keys().map(String::as_str)
+    }
+
+    /// The names of all functions.
+    pub fn function_names(&self) -> impl Iterator<Item = &str> {
+        self.functions.keys().map(String::as_str)
+    }
+}
+
+impl Shape {
+    /// A list that is empty when it is missing.
+    pub fn list(element: Shape) -> Self {
+        Self::List { element: Box::new(element), never_nil: true }
+    }
+
+    /// A map that is empty when it is missing.
+    pub fn map(value: Shape) -> Self {
+        Self::Map { value: Box::new(value), never_nil: true }
+    }
+}

@@ -1,0 +1,109 @@
+//! A small host for tests: a pod, a root of unknown shape, and a root that can only be called through.
+
+use std::collections::HashMap;
+
+use portal_document::{Document, Options};
+
+use crate::{
+    Arena, Calls, ComputedId, Failure, Field, Function, FunctionId, Host, Limits, Machine, Mode, Moment, Object,
+    Parameter, Program, Schema, Shape, Slot, Value, compile,
+};
+
+pub(crate) struct Pod {
+    pub(crate) schema: Schema,
+    documents: Vec<Document>,
+}
+
+const CONTAINER: &str = r#"{"image": "ghcr.io/team/web:1.2", "privileged": true, "args": ["-v"], "ports": null}"#;
+const OBJECT: &str = r#"{"kind": "Pod", "spec": {"containers": [
+    {"name": "web", "image": "web:latest", "limit": 2},
+    {"name": "log", "image": "log:1"}
+]}}"#;
+
+impl Pod {
+    pub(crate) fn new() -> Self {
+        let mut schema = Schema::new();
+        let image = schema.add_object(Object {
+            name: "an image".to_owned(),
+            fields: HashMap::from([("tag".to_owned(), Field { shape: Shape::Text, computed: Some(ComputedId(0)) })]),
+            open: false,
+        });
+        let field = |shape| Field { shape, computed: None };
+        let container = schema.add_object(Object {
+            name: "a container".to_owned(),
+            fields: HashMap::from([
+                ("image".to_owned(), field(Shape::TextWith(image))),
+                ("privileged".to_owned(), field(Shape::Bool)),
+                ("user".to_owned(), field(Shape::Int)),
+                ("args".to_owned(), field(Shape::list(Shape::Text))),
+                ("ports".to_owned(), field(Shape::list(Shape::Any))),
+                ("labels".to_owned(), field(Shape::map(Shape::Text))),
+            ]),
+            open: false,
+        });
+        schema.add_root("container", Shape::Object(container));
+        schema.add_root("object", Shape::Any);
+        let parameter = |name: &str, shape, required| Parameter { name: name.to_owned(), shape, required };
+        schema.add_root(
+            "cluster",
+            Shape::Calls(Calls {
+                names: 1..=2,
+                functions: vec![Function {
+                    name: "list".to_owned(),
+                    parameters: vec![
+                        parameter("ns", Shape::Text, true),
+                        parameter("selector", Shape::map(Shape::Any), false),
+                    ],
+                    result: Shape::list(Shape::Any),
+                    id: FunctionId(7),
+                }],
+            }),
+        );
+        schema.add_function(Function {
+            name: "double".to_owned(),
+            parameters: vec![parameter("number", Shape::Int, true)],
+            result: Shape::Int,
+            id: FunctionId(8),
+        });
+        let parse = |text: &str| Document::parse(text.as_bytes(), &Options::default()).expect("the test's own JSON");
+        Self { schema, documents: vec![parse(CONTAINER), parse(OBJECT)] }
+    }
+
+    pub(crate) fn compile(&self, source: &str) -> Result<Program, crate::Error> {
+        compile(source, &self.schema, Mode::Rules)
+    }
+
+    /// What an expression gives, as text.
+    pub(crate) fn evaluate(&self, source: &str) -> String {
+        let program = match self.compile(source) {
+            Ok(program) => program,
+            Err(error) => return error.to_string(),
+        };
+        let arena = Arena::new();
+        match program.evaluate(self, &arena, &Limits::default(), Moment::default()) {
+            Ok(value) => value.to_string(),
+            Err(error) => error.to_string(),
+        }
+    }
+}
+
+impl Host for Pod {
+    fn root(&self, slot: Slot) -> Value<'_> {
+        self.documents.get(usize::from(slot.0)).map_or(Value::Nil, |document| Value::from_node(document.root()))
+    }
+
+    fn computed<'a>(&'a self, _: ComputedId, base: Value<'a>, _: &Machine<'a>) -> Result<Value<'a>, Failure> {
+        match base {
+            Value::Text(image) => Ok(image.rsplit_once(':').map_or(Value::Nil, |(_, tag)| Value::Text(tag))),
+            _ => Ok(Value::Nil),
+        }
+    }
+
+    fn call<'a>(&'a self, _: usize, arguments: &[Value<'a>], machine: &Machine<'a>) -> Result<Value<'a>, Failure> {
+        match arguments {
+            [Value::Int(number)] => Ok(Value::Int(number * 2)),
+            [Value::Nil, ..] => Err(Failure::new("a namespace is needed")),
+            _ => machine.list(arguments),
+        }
+    }
+}

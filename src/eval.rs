@@ -1,0 +1,236 @@
+//! `portal eval`: one expression, or many, on objects at hand.
+
+use std::collections::BTreeMap;
+use std::io::{BufRead as _, Write as _};
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, bail};
+use clap::Args;
+use portal_document::{Document, Key};
+use portal_expr::{Arena, Error, Host, Limits, Mode, Moment, Program, Schema, Shape, Slot, Value};
+use serde_json::{Value as Json, json};
+
+/// Evaluate an expression on an object, and print its value
+///
+/// A mistake is shown with its line, its column and a caret. The object is called `object`
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Examples:\n  portal eval '1 + 1'\n  portal eval 'object.spec.replicas > 3' -f deployment.yaml\n  \
+                        portal eval 'any(pod.spec.containers, .image contains \"latest\")' --root pod=pod.yaml"
+)]
+pub(crate) struct Arguments {
+    /// The expression
+    #[arg(required_unless_present = "lines")]
+    expression: Option<String>,
+    /// The object, as YAML or JSON
+    #[arg(short, long)]
+    file: Option<PathBuf>,
+    /// A further object, by the name that the expression calls it
+    #[arg(long, value_name = "NAME=FILE", value_parser = parse_root)]
+    root: Vec<(String, PathBuf)>,
+    /// A JSON or YAML object whose fields are the names that the expression may use
+    #[arg(long, value_name = "FILE")]
+    env: Option<PathBuf>,
+    /// Exactly expr-lang: nil has no fields, and an unknown name is nil
+    #[arg(long)]
+    strict: bool,
+    /// Read one expression per line from standard input, and write one JSON object per line
+    #[arg(long, conflicts_with_all = ["expression", "file"])]
+    lines: bool,
+}
+
+/// Named documents, as the host of an expression.
+struct Roots {
+    schema: Schema,
+    documents: Vec<(Slot, Document)>,
+    /// Where `--env` gave the names: all of them in one object, for `$env`.
+    environment: Option<Document>,
+    fields: BTreeMap<Slot, Key>,
+}
+
+pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
+    let roots = Roots::read(arguments)?;
+    let mode = if arguments.strict { Mode::Strict } else { Mode::Rules };
+    if arguments.lines {
+        return run_lines(&roots, mode);
+    }
+    let source = arguments.expression.as_deref().context("an expression is needed")?;
+    let program = match portal_expr::compile(source, &roots.schema, mode) {
+        Ok(program) => program,
+        Err(error) => bail!("{error}"),
+    };
+    // Whoever tries out an expression of constants knows that it is one.
+    let warnings = if roots.is_empty() { &[] } else { program.warnings() };
+    for warning in warnings {
+        eprintln!("warning: {}:{}: {}", warning.line, warning.column, warning.message);
+    }
+    let arena = Arena::new();
+    match evaluate(&program, &roots, &arena) {
+        Ok(value) => println!("{}", text(&plain(value))?),
+        Err(error) => bail!("{error}"),
+    }
+    Ok(())
+}
+
+fn evaluate<'a>(program: &'a Program, roots: &'a Roots, arena: &'a Arena) -> Result<Value<'a>, Error> {
+    program.evaluate(roots, arena, &Limits::default(), now())
+}
+
+/// On one line if it fits there.
+fn text(value: &Json) -> anyhow::Result<String> {
+    let line = serde_json::to_string(value)?;
+    Ok(if line.len() <= 100 { line } else { serde_json::to_string_pretty(value)? })
+}
+
+/// One line in, one line out, for comparisons with other implementations.
+fn run_lines(roots: &Roots, mode: Mode) -> anyhow::Result<()> {
+    let mut output = std::io::BufWriter::new(std::io::stdout().lock());
+    for line in std::io::stdin().lock().lines() {
+        let line = line.context("standard input is not text")?;
+        if !line.is_empty() {
+            writeln!(output, "{}", answer(&line, roots, mode))?;
+        }
+    }
+    Ok(output.flush()?)
+}
+
+fn answer(source: &str, roots: &Roots, mode: Mode) -> Json {
+    let failed = |mut answer: Json, error: &Error| {
+        answer["phase"] = json!(match error.phase {
+            portal_expr::Phase::Parse => "parse",
+            portal_expr::Phase::Compile => "compile",
+            portal_expr::Phase::Run => "run",
+        });
+        answer["err"] = json!(error.message);
+        answer["line"] = json!(error.line);
+        answer["col"] = json!(error.column);
+        answer
+    };
+    let mut answer = json!({"expr": source});
+    match portal_expr::canonical(source) {
+        Ok(canonical) => answer["ast"] = json!(canonical),
+        Err(error) => return failed(answer, &error),
+    }
+    let program = match portal_expr::compile(source, &roots.schema, mode) {
+        Ok(program) => program,
+        Err(error) => return failed(answer, &error),
+    };
+    let arena = Arena::new();
+    match evaluate(&program, roots, &arena) {
+        Ok(value) => answer["val"] = typed(value),
+        Err(error) => return failed(answer, &error),
+    }
+    answer
+}
+
+impl Roots {
+    fn read(arguments: &Arguments) -> anyhow::Result<Self> {
+        let mut roots =
+            Self { schema: Schema::new(), documents: Vec::new(), environment: None, fields: BTreeMap::new() };
+        if let Some(path) = &arguments.env {
+            let document = read_document(path)?;
+            let Some(object) = document.root().as_object() else {
+                bail!("{} holds no object: its fields would be the names to use", path.display());
+            };
+            for (name, _) in object.iter() {
+                let slot = roots.schema.add_root(name, Shape::Any);
+                roots.fields.insert(slot, Key::new(name));
+            }
+            roots.environment = Some(document);
+        }
+        let file = arguments.file.iter().map(|path| ("object".to_owned(), path.clone()));
+        for (name, path) in file.chain(arguments.root.iter().cloned()) {
+            let document = read_document(&path)?;
+            let slot = roots.schema.add_root(name, Shape::Any);
+            roots.documents.push((slot, document));
+        }
+        Ok(roots)
+    }
+
+    fn is_empty(&self) -> bool {
+        self.documents.is_empty() && self.fields.is_empty()
+    }
+}
+
+impl Host for Roots {
+    fn root(&self, slot: Slot) -> Value<'_> {
+        if let Some((_, document)) = self.documents.iter().find(|(known, _)| *known == slot) {
+            return Value::from_node(document.root());
+        }
+        let field = self.fields.get(&slot).zip(self.environment.as_ref());
+        field.and_then(|(key, environment)| environment.root().get(key)).map_or(Value::Nil, Value::from_node)
+    }
+
+    fn environment(&self) -> Value<'_> {
+        self.environment.as_ref().map_or(Value::Nil, |environment| Value::from_node(environment.root()))
+    }
+}
+
+fn parse_root(text: &str) -> Result<(String, PathBuf), String> {
+    let (name, path) = text.split_once('=').ok_or("write it as NAME=FILE")?;
+    Ok((name.to_owned(), PathBuf::from(path)))
+}
+
+fn read_document(path: &Path) -> anyhow::Result<Document> {
+    let text = std::fs::read_to_string(path).with_context(|| format!("could not read {}", path.display()))?;
+    let mut documents = portal_document::from_yaml(&text, &portal_document::Options::default())
+        .with_context(|| format!("{} is neither YAML nor JSON", path.display()))?;
+    match documents.len() {
+        1 => Ok(documents.remove(0).document),
+        count => bail!("{} holds {count} objects: leave one", path.display()),
+    }
+}
+
+fn now() -> Moment {
+    let since = std::time::SystemTime::now().duration_since(std::time::SystemTime::UNIX_EPOCH).unwrap_or_default();
+    Moment::new(since.as_secs() as i64, since.subsec_nanos())
+}
+
+/// A value as JSON, for people.
+fn plain(value: Value<'_>) -> Json {
+    match value {
+        Value::Nil => Json::Null,
+        Value::Bool(value) => json!(value),
+        Value::Int(value) => json!(value),
+        Value::Float(value) => {
+            serde_json::Number::from_f64(value).map_or_else(|| json!(value.to_string()), Json::Number)
+        }
+        Value::Text(text) => json!(text),
+        Value::Bytes(bytes) => json!(bytes),
+        _ => match (value.elements(), value.entries()) {
+            (Some(elements), _) => Json::Array(elements.map(plain).collect()),
+            (_, Some(entries)) => {
+                let key = |key: Value<'_>| match plain(key) {
+                    Json::String(text) => text,
+                    other => other.to_string(),
+                };
+                Json::Object(entries.into_iter().map(|(name, value)| (key(name), plain(value))).collect())
+            }
+            _ => json!(value.to_string()),
+        },
+    }
+}
+
+/// A value with its types: integers and other numbers differ, and maps are sorted pairs.
+fn typed(value: Value<'_>) -> Json {
+    match value {
+        Value::Nil => json!({"nil": true}),
+        Value::Bool(value) => json!(value),
+        Value::Int(value) => json!({"i": value.to_string()}),
+        Value::Float(_) => json!({"f": value.to_string()}),
+        Value::Text(text) => json!(text),
+        Value::Duration(nanoseconds) => json!({"dur": nanoseconds.to_string()}),
+        Value::Zone(_) => json!({"opaque": "*time.Location"}),
+        Value::Time(time) => json!({"time": time.rfc3339()}),
+        _ => match (value.elements(), value.entries()) {
+            (Some(elements), _) => Json::Array(elements.map(typed).collect()),
+            (_, Some(entries)) => {
+                let mut pairs: Vec<[Json; 2]> =
+                    entries.into_iter().map(|(key, value)| [typed(key), typed(value)]).collect();
+                pairs.sort_by_cached_key(|[key, _]| key.to_string());
+                json!({"m": pairs})
+            }
+            _ => json!({"opaque": value.to_string()}),
+        },
+    }
+}

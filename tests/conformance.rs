@@ -1,0 +1,7 @@
+//! Our expr-lang against the real one, which the oracle asks. Where they disagree is counted and named, so that a new
+//! disagreement fails.
+
+mod mutants;
+mod oracle;
+mod parse;
+mod values;
