@@ -1,18 +1,23 @@
 //! Lays values into words, in the order in which JSON writes them. Trusts its caller with that order; `Builder` is for
 //! callers that want to be checked.
 
+mod merge;
+mod room;
+
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use crate::{
     document::Document,
     duplicates,
-    guess::{Guess, ShapeGuess},
+    guess::{self, Guess, ShapeGuess},
     intern::Interner,
     options::{Interning, Options},
     scratch::Scratch,
     tape::{self, MASK, tag},
     texts::{Place, Placed, Texts},
 };
+
+pub(crate) use room::Progress;
 
 pub(crate) struct Assembler {
     texts: Texts,
@@ -37,6 +42,8 @@ pub(crate) struct Frame {
     name: u32,
     /// The last key of an object.
     previous: u32,
+    /// Where the guesses are for what comes next.
+    slot: u32,
 }
 
 /// What a value is in.
@@ -48,41 +55,20 @@ pub(crate) enum Kind {
     Outside,
 }
 
-/// How far the caller is in its input, of which the rest will need about as much room as the part before.
-#[derive(Clone, Copy)]
-pub(crate) struct Progress {
-    pub(crate) done: usize,
-    pub(crate) total: usize,
-}
-
-/// Words that there is always room for, unless the rest of the input needs less.
-const LEAST_ROOM: usize = 1024;
-
-/// The most words, and the most bytes of text: a header has 28 bits to count with.
+/// The most words, and the most bytes of text: a payload has 28 bits to count with.
 const MAX_LENGTH: usize = 1 << 27;
 
 /// The longest list of keys that may become a shape.
 const MAX_SHAPE: usize = 64;
+
+/// Documents from this size on take the buffer they were built in: a copy would need as much again.
+const MOVED: usize = 64 << 10;
 
 const EMPTY_ARRAY: u32 = tape::word(tag::ARRAY, 0);
 const EMPTY_OBJECT: u32 = tape::word(tag::OBJECT, 0);
 
 /// Origins of documents whose caller names none: each is its own.
 static NEXT_ORIGIN: AtomicU32 = AtomicU32::new(0);
-
-impl Progress {
-    /// That of somebody who does not know.
-    pub(crate) const UNKNOWN: Progress = Progress { done: 1, total: 2 };
-
-    /// The room to have for something of which there is an amount so far and some is needed now: what the rest of the
-    /// input lets expect, but not more than twice as much as there is. Doubling as usual would let a hostile body cost a
-    /// multiple of what its document needs.
-    fn room(self, used: usize, needed: usize) -> usize {
-        let expected = used as f64 * 1.01 * self.total as f64 / self.done.max(1) as f64;
-        let least = needed.max(used + used / 16);
-        (expected as usize).clamp(least, least + used) + LEAST_ROOM
-    }
-}
 
 impl Assembler {
     pub(crate) fn new(options: &Options) -> Assembler {
@@ -91,18 +77,13 @@ impl Assembler {
             None => NEXT_ORIGIN.fetch_add(1, Ordering::Relaxed),
         };
         let texts = Texts { interner: Interner::global(), interning: options.interning, origin };
-        let top = Frame { kind: Kind::Outside, has_symbols: true, values: 0, keys: 0, name: 0, previous: 0 };
+        let top = Frame { kind: Kind::Outside, has_symbols: true, values: 0, keys: 0, name: 0, previous: 0, slot: 0 };
         Assembler { texts, scratch: Scratch::take(), top, peak: 0 }
     }
 
     /// Whether words can number one more value with a text.
     pub(crate) fn has_room_for(&self, text: &str) -> bool {
         self.scratch.words.len() <= MAX_LENGTH && self.scratch.text.len() + text.len() <= MAX_LENGTH
-    }
-
-    /// The most bytes that buffers have had at once.
-    pub(crate) fn peak(&self) -> usize {
-        self.peak
     }
 
     /// How many containers are open.
@@ -120,65 +101,13 @@ impl Assembler {
     /// What is probably the next key.
     #[inline]
     pub(crate) fn guess_key(&mut self) -> &mut Guess {
-        self.scratch.guesses.key(self.top.name, self.top.previous)
+        &mut self.scratch.guesses.situation(self.top.slot).key
     }
 
     /// What is probably the next string.
     #[inline]
     pub(crate) fn guess_value(&mut self) -> &mut Guess {
-        self.scratch.guesses.value(self.top.name, self.top.previous)
-    }
-
-    /// Makes room for the values of input that goes on at a position. Returns the position up to which it is enough.
-    #[cold]
-    pub(crate) fn make_room(&mut self, progress: Progress) -> usize {
-        let left = progress.total - progress.done;
-        let values = &self.scratch.values;
-        if values.capacity() - values.len() < left.min(LEAST_ROOM) {
-            let moved = 4 * values.capacity();
-            let used = values.len();
-            self.scratch.values.reserve_exact(progress.room(used, used + LEAST_ROOM) - used);
-            self.note_growth(moved);
-        }
-        let spare = self.scratch.values.capacity() - self.scratch.values.len();
-        // Each byte of input is at most one value.
-        if spare > left { usize::MAX } else { progress.done + spare }
-    }
-
-    /// Makes room for a text, which may be long.
-    #[inline]
-    pub(crate) fn make_room_for_text(&mut self, length: usize, progress: Progress) {
-        self.make_room_for_words(2, progress);
-        let text = &mut self.scratch.text;
-        if text.capacity() - text.len() < length {
-            let moved = text.capacity();
-            text.reserve_exact(progress.room(text.len(), text.len() + length) - text.len());
-            self.note_growth(moved);
-        }
-    }
-
-    #[inline]
-    pub(crate) fn make_room_for_words(&mut self, count: usize, progress: Progress) {
-        let Scratch { words, values, .. } = &mut *self.scratch;
-        if words.capacity() - words.len() < count {
-            let moved = 4 * words.capacity();
-            // The values of open containers will have their place here too.
-            let used = words.len() + values.len();
-            words.reserve_exact(progress.room(used, words.len() + count) - words.len());
-            self.note_growth(moved);
-        }
-    }
-
-    /// Remembers the most bytes that there were, when so many have moved: old and new are there at the same time.
-    #[cold]
-    fn note_growth(&mut self, moved: usize) {
-        self.peak = self.peak.max(moved + self.bytes());
-    }
-
-    /// Bytes that buffers have reserved.
-    fn bytes(&self) -> usize {
-        let Scratch { words, values, keys, text, .. } = &*self.scratch;
-        4 * (words.capacity() + values.capacity() + keys.capacity()) + text.capacity()
+        &mut self.scratch.guesses.situation(self.top.slot).value
     }
 
     /// The word for a key, whose text is kept if it has no symbol.
@@ -211,6 +140,7 @@ impl Assembler {
     #[inline]
     pub(crate) fn push_key(&mut self, word: u32) {
         self.top.previous = word;
+        self.top.slot = guess::slot(self.top.name, word);
         self.scratch.keys.push(word);
     }
 
@@ -283,6 +213,7 @@ impl Assembler {
             keys: keys.len() as u32,
             name,
             previous: 0,
+            slot: guess::slot(name, 0),
         };
     }
 
@@ -326,7 +257,7 @@ impl Assembler {
         if !self.top.has_symbols || keys.len() > MAX_SHAPE {
             return self.end_with_keys(first_key, first);
         }
-        let guess = *self.scratch.guesses.shape(self.top.name, self.top.previous);
+        let guess = *self.scratch.guesses.shape(self.top.slot);
         if guess.keys == &self.scratch.keys[first_key..] {
             self.end_shaped(guess.shape, first)
         } else {
@@ -344,7 +275,7 @@ impl Assembler {
         });
         let Some(shape) = shape else { return self.end_with_keys(first_key, first) };
         let guess = ShapeGuess { keys: interner.shape(shape), shape };
-        *self.scratch.guesses.shape(self.top.name, self.top.previous) = guess;
+        *self.scratch.guesses.shape(self.top.slot) = guess;
         self.end_shaped(shape, first)
     }
 
@@ -375,49 +306,6 @@ impl Assembler {
         word
     }
 
-    /// Takes away the value that was added last.
-    pub(crate) fn take_last(&mut self) -> u32 {
-        self.scratch.values.pop().unwrap_or_default()
-    }
-
-    /// The elements of an array that has ended. Nothing for anything else.
-    pub(crate) fn elements(&self, array: u32) -> Option<Vec<u32>> {
-        let words = &self.scratch.words;
-        let (count, first) = match tape::tag_of(array) {
-            tag::ARRAY => tape::container_place(array),
-            tag::WIDE_ARRAY => wide_place(array, words),
-            _ => return None,
-        };
-        Some(words[first..first + count].to_vec())
-    }
-
-    /// Adds the entries of an object that has ended to the innermost one, and says how many there are. Nothing when it
-    /// is no object.
-    pub(crate) fn merge(&mut self, object: u32) -> Option<usize> {
-        let Scratch { words, values, keys, .. } = &mut *self.scratch;
-        let interner = self.texts.interner;
-        let (new_keys, first) = match tape::tag_of(object) {
-            tag::SHAPED => {
-                let (shape, first) = tape::shaped_place(object);
-                (interner.shape(shape), first)
-            }
-            tag::WIDE_SHAPED => {
-                let (shape, first) = wide_place(object, words);
-                (interner.shape(shape as u32), first)
-            }
-            tag::OBJECT | tag::WIDE_OBJECT => {
-                let is_wide = tape::tag_of(object) == tag::WIDE_OBJECT;
-                let (count, first) = if is_wide { wide_place(object, words) } else { tape::container_place(object) };
-                (&words[first..first + count], first + count)
-            }
-            _ => return None,
-        };
-        self.top.has_symbols &= new_keys.iter().all(|key| tape::tag_of(*key) == tag::SYMBOL);
-        keys.extend_from_slice(new_keys);
-        values.extend_from_slice(&words[first..first + new_keys.len()]);
-        Some(new_keys.len())
-    }
-
     /// Gives up on a document.
     pub(crate) fn abandon(self) {
         self.scratch.give_back();
@@ -435,15 +323,6 @@ impl Assembler {
         document
     }
 }
-
-/// The number at the position of a wide container, and the position behind it.
-fn wide_place(word: u32, words: &[u32]) -> (usize, usize) {
-    let position = tape::payload(word) as usize;
-    (words[position] as usize, position + 1)
-}
-
-/// Documents from this size on take the buffer they were built in: a copy would need as much again.
-const MOVED: usize = 64 << 10;
 
 fn exact(words: &mut Vec<u32>) -> Box<[u32]> {
     if words.len() < MOVED { Box::from(&words[..]) } else { std::mem::take(words).into_boxed_slice() }

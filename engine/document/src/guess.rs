@@ -8,9 +8,17 @@ use crate::{
 
 /// What came last in each situation.
 pub(crate) struct Guesses {
-    keys: [Guess; SIZE],
-    values: [Guess; SIZE],
+    situations: [Situation; SIZE],
     shapes: [ShapeGuess; SIZE],
+}
+
+/// What came last after a key.
+#[derive(Clone, Copy)]
+pub(crate) struct Situation {
+    /// Its value, if that is a string.
+    pub(crate) value: Guess,
+    /// The next key.
+    pub(crate) key: Guess,
 }
 
 /// A text that stands in JSON as it is, with what comes behind it: a quote, and a colon if it is a key.
@@ -20,7 +28,7 @@ pub(crate) struct Guess {
     start: [u64; 2],
     /// Bytes with what comes behind. Never zero.
     length: u32,
-    /// The header word of its symbol.
+    /// The word of its symbol.
     word: u32,
 }
 
@@ -32,7 +40,7 @@ pub(crate) struct ShapeGuess {
 }
 
 /// Enough for the kinds that a thread sees at a time, and small enough for a fast cache.
-const SIZE: usize = 1024;
+const SIZE: usize = 4096;
 
 /// The bits of the first so many of 16 bytes.
 const MASKS: [[u64; 2]; 17] = {
@@ -46,23 +54,24 @@ const MASKS: [[u64; 2]; 17] = {
     masks
 };
 
+/// Where the guesses are for what follows a key of a container, from the key that leads to the container. Zero stands for
+/// no key.
+#[inline]
+pub(crate) fn slot(container: u32, key: u32) -> u32 {
+    let mixed = (container.wrapping_mul(5) ^ key).wrapping_mul(0x9E37_79B1);
+    mixed >> (32 - SIZE.ilog2())
+}
+
 impl Guesses {
-    /// The guess for a key, from what leads to the object and from the key before.
     #[inline]
-    pub(crate) fn key(&mut self, container: u32, previous: u32) -> &mut Guess {
-        &mut self.keys[slot(container, previous)]
+    pub(crate) fn situation(&mut self, slot: u32) -> &mut Situation {
+        &mut self.situations[slot as usize % SIZE]
     }
 
-    /// The guess for a string, from what leads to its container and from its own key.
+    /// The guess for the keys of an object whose last key has a slot.
     #[inline]
-    pub(crate) fn value(&mut self, container: u32, key: u32) -> &mut Guess {
-        &mut self.values[slot(container, key)]
-    }
-
-    /// The guess for the keys of an object, from what leads to it and from its last key.
-    #[inline]
-    pub(crate) fn shape(&mut self, container: u32, last: u32) -> &mut ShapeGuess {
-        &mut self.shapes[slot(container, last)]
+    pub(crate) fn shape(&mut self, slot: u32) -> &mut ShapeGuess {
+        &mut self.shapes[slot as usize % SIZE]
     }
 }
 
@@ -100,12 +109,6 @@ pub(crate) fn text_of(word: u32) -> &'static str {
     Interner::global().text(Symbol(tape::payload(word)))
 }
 
-#[inline]
-fn slot(container: u32, key: u32) -> usize {
-    let mixed = (container.wrapping_mul(5) ^ key).wrapping_mul(0x9E37_79B1);
-    (mixed >> (32 - SIZE.ilog2())) as usize
-}
-
 /// The first 16 bytes, if there are as many.
 #[inline]
 fn start(rest: &[u8]) -> Option<[u64; 2]> {
@@ -117,6 +120,53 @@ impl Default for Guesses {
     fn default() -> Guesses {
         // No symbol, and longer than what is compared at once, so that it is always looked at; a list that no object has.
         let none = Guess { start: [0, 0], length: 17, word: tag::NULL };
-        Guesses { keys: [none; SIZE], values: [none; SIZE], shapes: [ShapeGuess { keys: &[0], shape: 0 }; SIZE] }
+        let situations = [Situation { value: none, key: none }; SIZE];
+        Guesses { situations, shapes: [ShapeGuess { keys: &[0], shape: 0 }; SIZE] }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Guesses a text and what is behind it, and says whether the guess is right for another body.
+    fn is_right(text: &str, behind: &str, body: &str) -> bool {
+        let symbol = Interner::global().intern(text).unwrap();
+        let word = tape::word(tag::SYMBOL, symbol.0);
+        let mut guess = Guesses::default().situation(0).value;
+        let enough = " ".repeat(16);
+        guess.set(word, format!("{text}{behind}{enough}").as_bytes(), text.len() + behind.len());
+        let found = guess.check(format!("{body}{enough}").as_bytes());
+        assert!(found.is_none_or(|found| found == (word, text.len() + behind.len())));
+        found.is_some()
+    }
+
+    #[test]
+    fn a_guess_is_right_when_all_of_it_is_there() {
+        for length in [0, 1, 7, 8, 14, 15, 16, 17, 40] {
+            let text = "abcdefghij".repeat(5)[..length].to_owned();
+            for behind in ["\"", "\":"] {
+                assert!(is_right(&text, behind, &format!("{text}{behind}")));
+                assert!(is_right(&text, behind, &format!("{text}{behind}more")));
+                assert!(!is_right(&text, behind, &format!("{text}x{behind}")));
+                assert!(!is_right(&text, behind, &format!("x{text}{behind}")));
+                assert!(!is_right(&text, behind, &text));
+            }
+            assert!(!is_right(&text, "\":", &format!("{text}\",")));
+        }
+    }
+
+    #[test]
+    fn nothing_is_guessed_at_first() {
+        let mut guesses = Guesses::default();
+        assert!(guesses.situation(7).key.check(&[0; 40]).is_none());
+        assert!(guesses.situation(7).value.check(&[b'"'; 40]).is_none());
+    }
+
+    #[test]
+    fn nothing_is_guessed_near_the_end() {
+        let mut guess = Guesses::default().situation(0).value;
+        guess.set(tape::word(tag::SYMBOL, 0), b"a\"", 2);
+        assert!(guess.check(b"a\"").is_none());
     }
 }

@@ -27,7 +27,7 @@ pub struct Interner {
     /// The same for lists of keys.
     seed: u64,
     texts: Pool<str>,
-    /// Lists of keys, as the header words that the keys have in documents.
+    /// Lists of keys, as the words that the keys have in documents.
     shapes: Pool<[u32]>,
     /// Which values and lists of keys have been seen once.
     sights: Sights,
@@ -220,7 +220,7 @@ impl Interner {
         Some(number)
     }
 
-    /// The keys of a shape, as header words, without a lock.
+    /// The keys of a shape, as words, without a lock.
     #[inline]
     pub(crate) fn shape(&self, number: u32) -> &'static [u32] {
         self.shapes.get(number)

@@ -8,7 +8,7 @@ use crate::{
 /// The name of a field, ready to be compared with the keys of any document.
 #[derive(Debug, Clone)]
 pub struct Key {
-    /// The header word that the key has in documents, when the interner had room for it.
+    /// The word that the key has in documents, when the interner had room for it.
     word: Option<u32>,
     text: Box<str>,
 }

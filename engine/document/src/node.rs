@@ -448,6 +448,21 @@ mod tests {
     }
 
     #[test]
+    fn shaped_objects_far_from_the_start_are_read_like_others() {
+        let body = format!("[{}]", vec![r#"{"shaped-a":1,"shaped-b":{"shaped-c":[2,3]}}"#; 20_000].join(","));
+        // Shapes are known from the second document on.
+        let documents = [parse(&body), parse(&body), parse(&body)];
+        for document in &documents {
+            let last = document.root().index(19_999).unwrap();
+            let inner = last.get(&Key::new("shaped-b")).unwrap();
+            assert_eq!(inner.get(&Key::new("shaped-c")).unwrap().index(1).unwrap().to_json(), "3");
+            assert!(inner.get(&Key::new("shaped-a")).is_none());
+        }
+        assert_eq!(documents[2].to_json(), body);
+        assert!(documents[2].size_bytes() < documents[0].size_bytes());
+    }
+
+    #[test]
     fn wide_containers_are_read_like_others() {
         let many: Vec<_> = (0..5000).map(|n| format!(r#""key-{n}":[{n}]"#)).collect();
         let document =

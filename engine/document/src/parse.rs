@@ -8,8 +8,9 @@ mod special;
 
 use crate::{document::Document, error::Error, options::Options};
 
-/// Input of which offsets might not fit their words is refused whatever the caller allows.
-pub(crate) const MAX_BYTES: usize = 256 << 20;
+/// Input whose positions might not fit the payload of a word is refused whatever the caller allows: a byte of input is at
+/// most one word.
+pub(crate) const MAX_BYTES: usize = 128 << 20;
 
 impl Document {
     /// Reads one JSON value as the API server does: strictly, but with U+FFFD for what is not Unicode, and with the last

@@ -21,7 +21,7 @@ const TAG_BITS: u32 = 4;
 const TAG_MASK: u32 = (1 << TAG_BITS) - 1;
 
 /// The largest payload: 28 bits.
-pub(crate) const MAX_PAYLOAD: u32 = u32::MAX >> TAG_BITS;
+const MAX_PAYLOAD: u32 = u32::MAX >> TAG_BITS;
 
 const TEXT_LENGTH_BITS: u32 = 8;
 const CONTAINER_POSITION_BITS: u32 = 22;

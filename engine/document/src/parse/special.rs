@@ -20,10 +20,10 @@ pub(super) fn find_special(input: &[u8], start: usize) -> usize {
 fn special_bytes(bytes: u64) -> u64 {
     const ONES: u64 = u64::MAX / 255;
     const HIGHEST: u64 = ONES << 7;
-    let below = |bytes: u64, bound: u8| bytes.wrapping_sub(ONES * u64::from(bound)) & !bytes;
-    let quote = below(bytes ^ (ONES * u64::from(b'"')), 1);
-    let backslash = below(bytes ^ (ONES * u64::from(b'\\')), 1);
-    (quote | backslash | below(bytes, 0x20)) & HIGHEST
+    // With its second bit turned, a quote comes right after the control characters, which stay below it.
+    let quote_or_control = (bytes ^ (ONES * 2)).wrapping_sub(ONES * 0x21);
+    let backslash = (bytes ^ (ONES * u64::from(b'\\'))).wrapping_sub(ONES);
+    (quote_or_control | backslash) & !bytes & HIGHEST
 }
 
 #[cfg(test)]
