@@ -40,7 +40,7 @@ pub(crate) struct ShapeGuess {
 }
 
 /// Enough for the kinds that a thread sees at a time, and small enough for a fast cache.
-const SIZE: usize = 4096;
+const SIZE: usize = 2048;
 
 /// The bits of the first so many of 16 bytes.
 const MASKS: [[u64; 2]; 17] = {

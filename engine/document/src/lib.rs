@@ -1,30 +1,39 @@
 //! The flat form of a JSON object that rules read and caches hold. Knows neither rules nor Kubernetes.
 
+// What callers say, and what is wrong with what they give.
+mod error;
+mod key;
+mod options;
+mod path;
+
+// What documents share.
+mod intern;
+
+// How a document is laid out and put together.
 mod assemble;
 mod builder;
-mod compare;
 mod copy;
-mod document;
 mod duplicates;
-mod error;
 mod filter;
 mod guess;
-mod intern;
-mod key;
-mod node;
-mod options;
-mod parse;
-mod path;
 mod scratch;
 mod tape;
 mod texts;
+
+// What documents are made from.
+mod parse;
+mod yaml;
+
+// What is done with a document.
+mod compare;
+mod document;
+mod node;
 mod write;
 
 #[cfg(test)]
 mod hostile;
 #[cfg(test)]
 mod random;
-mod yaml;
 
 pub use builder::{BuildError, Builder};
 pub use document::Document;
