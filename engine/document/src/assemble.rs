@@ -10,7 +10,7 @@ use crate::{
     document::Document,
     duplicates,
     guess::{self, Guess, ShapeGuess},
-    intern::Interner,
+    intern::{Interner, Shape},
     options::{Interning, Options},
     scratch::Scratch,
     tape::{self, MASK, tag},
@@ -57,9 +57,6 @@ pub(crate) enum Kind {
 
 /// The most words, and the most bytes of text: a payload has 28 bits to count with.
 const MAX_LENGTH: usize = 1 << 27;
-
-/// The longest list of keys that may become a shape.
-const MAX_SHAPE: usize = 64;
 
 /// Documents from this size on take the buffer they were built in: a copy would need as much again.
 const MOVED: usize = 64 << 10;
@@ -254,7 +251,7 @@ impl Assembler {
         if keys.is_empty() {
             return EMPTY_OBJECT;
         }
-        if !self.top.has_symbols || keys.len() > MAX_SHAPE {
+        if !self.top.has_symbols || keys.len() > Shape::MAX_KEYS {
             return self.end_with_keys(first_key, first);
         }
         let guess = *self.scratch.guesses.shape(self.top.slot);
@@ -274,7 +271,7 @@ impl Assembler {
             if may_add { interner.add_shape_second_sight(hash, keys, origin) } else { None }
         });
         let Some(shape) = shape else { return self.end_with_keys(first_key, first) };
-        let guess = ShapeGuess { keys: interner.shape(shape), shape };
+        let guess = ShapeGuess { keys: interner.shape(shape).keys(), shape };
         *self.scratch.guesses.shape(self.top.slot) = guess;
         self.end_shaped(shape, first)
     }

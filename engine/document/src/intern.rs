@@ -5,6 +5,7 @@
 //! lock and what makes the bounds necessary: past them, everything stays in its document.
 
 mod pool;
+mod shape;
 mod sights;
 
 use std::{
@@ -17,6 +18,7 @@ use std::{
 };
 
 use pool::Pool;
+pub(crate) use shape::Shape;
 use sights::Sights;
 
 /// The texts that documents share, each with a number.
@@ -27,8 +29,8 @@ pub struct Interner {
     /// The same for lists of keys.
     seed: u64,
     texts: Pool<str>,
-    /// Lists of keys, as the words that the keys have in documents.
-    shapes: Pool<[u32]>,
+    /// Lists of keys.
+    shapes: Pool<Shape>,
     /// Which values and lists of keys have been seen once.
     sights: Sights,
     writer: Mutex<Writer>,
@@ -78,9 +80,11 @@ struct Writer {
     room: &'static mut [u8],
 }
 
-/// Enough for the names, nodes, images and owners of some ten thousand workloads. 17 MB when full.
+/// Enough for the names, nodes, images and owners of some ten thousand workloads. 19 MB when full.
 const BOUNDS: Bounds =
-    Bounds { texts: Amount { count: 1 << 17, bytes: 8 << 20 }, shapes: Amount { count: 1 << 15, bytes: 2 << 20 } };
+    Bounds { texts: Amount { count: 1 << 17, bytes: 8 << 20 }, shapes: Amount { count: 1 << 15, bytes: 4 << 20 } };
+
+const _: () = assert!(BOUNDS.texts.count <= Pool::<str>::ROOM && BOUNDS.shapes.count <= Pool::<Shape>::ROOM);
 
 const BLOCK: usize = 32 << 10;
 
@@ -150,7 +154,7 @@ impl Interner {
 
     #[inline]
     pub(crate) fn find(&self, hash: u32, text: &str) -> Option<Symbol> {
-        self.texts.find(hash, text).map(Symbol)
+        self.texts.find(hash, |found| found == text).map(Symbol)
     }
 
     #[inline]
@@ -200,7 +204,7 @@ impl Interner {
     /// The number of a list of keys that is here already.
     #[inline]
     pub(crate) fn find_shape(&self, hash: u32, keys: &[u32]) -> Option<u32> {
-        self.shapes.find(hash, keys)
+        self.shapes.find(hash, |shape| shape.keys() == keys)
     }
 
     /// Adds a list of keys when another origin has had it before.
@@ -213,16 +217,16 @@ impl Interner {
             return Some(shape);
         }
         let number = writer.shapes.count as u32;
-        if !writer.shapes.take(size_of_val(keys), self.bounds.shapes, &self.full.shapes) {
+        if !writer.shapes.take(Shape::size_bytes(keys), self.bounds.shapes, &self.full.shapes) {
             return None;
         }
-        self.shapes.add(hash, Box::leak(Box::from(keys)), number);
+        self.shapes.add(hash, Box::leak(Box::new(Shape::new(keys))), number);
         Some(number)
     }
 
-    /// The keys of a shape, as words, without a lock.
+    /// A list of keys, without a lock.
     #[inline]
-    pub(crate) fn shape(&self, number: u32) -> &'static [u32] {
+    pub(crate) fn shape(&self, number: u32) -> &'static Shape {
         self.shapes.get(number)
     }
 
@@ -332,12 +336,12 @@ mod tests {
 
     #[test]
     fn shapes_are_bounded_too() {
-        let interner = interner(1, 8);
+        let interner = interner(1, Shape::size_bytes(&[1, 2]));
         interner.add_shape_second_sight(7, &[1, 2], 1);
         assert_eq!(interner.find_shape(7, &[1, 2]), None);
         let shape = interner.add_shape_second_sight(7, &[1, 2], 2).unwrap();
         assert_eq!(interner.find_shape(7, &[1, 2]), Some(shape));
-        assert_eq!(interner.shape(shape), [1, 2]);
+        assert_eq!(interner.shape(shape).keys(), [1, 2]);
         interner.add_shape_second_sight(8, &[3], 1);
         assert_eq!(interner.add_shape_second_sight(8, &[3], 2), None);
     }

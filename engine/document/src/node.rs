@@ -101,11 +101,16 @@ impl<'d> Node<'d> {
             // What nearly all look-ups are, without the detour through an object.
             Some(key) if tape::tag_of(word) == tag::SHAPED => {
                 let (shape, first) = tape::shaped_place(word);
-                let at = Interner::global().shape(shape).iter().position(|found| *found == key)?;
+                let at = Interner::global().shape(shape).place(key)?;
                 Some(Node::new(self.document, first + at))
             }
-            _ => self.as_object()?.get(key),
+            _ => self.get_any(key),
         }
+    }
+
+    #[inline(never)]
+    fn get_any(self, key: &Key) -> Option<Node<'d>> {
+        self.as_object()?.get(key)
     }
 
     /// The value of a key that is not prepared. [`Node::get`] is faster when the key is used again.
@@ -163,6 +168,12 @@ impl<'d> Node<'d> {
         }
     }
 
+    /// Whether it is an array or an object. Costs less than a view of one.
+    #[inline]
+    pub fn is_container(self) -> bool {
+        tape::tag_of(self.word()) >= tag::ARRAY
+    }
+
     /// The document that the value is in.
     pub fn document(self) -> &'d Document {
         self.document
@@ -195,7 +206,7 @@ impl<'d> Node<'d> {
     #[inline]
     fn object(self, word: u32) -> Object<'d> {
         let document = self.document;
-        let shaped = |shape, first| Object { document, first, keys: Interner::global().shape(shape), has_text: false };
+        let shaped = |shape, first| Object { document, first, keys: Interner::global().shape(shape).keys(), has_text: false };
         let (count, position) = match tape::tag_of(word) {
             tag::SHAPED => {
                 let (shape, first) = tape::shaped_place(word);
@@ -278,6 +289,7 @@ impl<'d> Object<'d> {
 
     /// Whether a key is the one that is looked for. By its text unless both are symbols: the key may have got its symbol
     /// after the document was made, or the interner may have been full.
+    #[inline]
     fn is_key(self, found: u32, key: &Key) -> bool {
         match key.word() {
             Some(word) if tape::tag_of(found) == tag::SYMBOL => found == word,

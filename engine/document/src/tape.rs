@@ -45,6 +45,7 @@ pub(crate) mod tag {
     pub(crate) const SYMBOL: u32 = 6;
     pub(crate) const SHORT_TEXT: u32 = 7;
     pub(crate) const LONG_TEXT: u32 = 8;
+    // From here on, containers.
     pub(crate) const ARRAY: u32 = 9;
     pub(crate) const SHAPED: u32 = 10;
     pub(crate) const OBJECT: u32 = 11;

@@ -1,6 +1,7 @@
 //! Runs a program. A walk over the tree of operations: values are copied, nothing is allocated unless the expression makes
 //! text, lists or maps.
 
+mod conditions;
 mod predicates;
 #[cfg(test)]
 mod tests;
@@ -8,7 +9,7 @@ mod tests;
 use std::cell::Cell;
 
 use bumpalo::Bump;
-use portal_document::Node;
+use portal_document::{Key, Node};
 
 use crate::{
     builtins,
@@ -17,7 +18,7 @@ use crate::{
     limits::Limits,
     machine::{Failure, Machine},
     operators,
-    program::{Arithmetic, Connected, Constant, Kind, Missing, Op, Program, TextRelation},
+    program::{Arithmetic, Connected, Constant, Kind, Missing, Op, Program},
     value::{Keys, Moment, Value, map::Duplicates},
 };
 
@@ -44,7 +45,7 @@ pub(crate) struct Evaluation<'a, 'm> {
     pub(crate) host: &'a dyn Host,
     pub(crate) machine: &'m Machine<'a>,
     /// What `let` declared, written when the declaration is evaluated.
-    variables: Vec<Cell<Value<'a>>>,
+    variables: &'a [Cell<Value<'a>>],
 }
 
 impl Program {
@@ -57,8 +58,8 @@ impl Program {
         now: Moment,
     ) -> Result<Value<'a>, Error> {
         let machine = Machine::new(arena, limits, now, self.strict);
-        let evaluation = Evaluation::new(self, host, &machine);
-        evaluation.run(&self.root, &Frame::OUTSIDE).or_else(|stop| match stop {
+        let run = || Evaluation::new(self, host, &machine)?.run(&self.root, &Frame::OUTSIDE);
+        run().or_else(|stop| match stop {
             Stop::Nil => Ok(Value::Nil),
             Stop::Failed(failure, at) => Err(Error::at(Phase::Run, &self.source, at, failure.to_string())),
         })
@@ -89,16 +90,79 @@ impl Constant {
 }
 
 impl<'a, 'm> Evaluation<'a, 'm> {
-    pub(crate) fn new(program: &'a Program, host: &'a dyn Host, machine: &'m Machine<'a>) -> Self {
-        let variables = program.variables.iter().map(|_| Cell::new(Value::Nil)).collect();
-        Self { host, machine, variables }
+    pub(crate) fn new(program: &'a Program, host: &'a dyn Host, machine: &'m Machine<'a>) -> Result<Self, Stop> {
+        let fail = |failure| Stop::Failed(failure, program.root.at);
+        let variables = match program.variables.len() {
+            0 => &mut [],
+            count => machine.fill(count, Value::Nil).map_err(fail)?,
+        };
+        Ok(Self { host, machine, variables: Cell::from_mut(variables).as_slice_of_cells() })
     }
 
+    /// Runs an operation.
     pub(crate) fn run(&self, op: &'a Op, frame: &Frame<'a>) -> Outcome<'a> {
+        self.step(op)?;
+        self.value(op, frame)
+    }
+
+    /// Runs an operation that is likely to be a leaf or a path, without a detour if it is one.
+    #[inline(always)]
+    fn operand(&self, op: &'a Op, frame: &Frame<'a>) -> Outcome<'a> {
+        self.step(op)?;
+        match &op.kind {
+            Kind::Constant(constant) => Ok(constant.value()),
+            Kind::Path { base, keys, missing } => self.path(op, base, keys, *missing, frame),
+            _ => match self.place(op, frame) {
+                Some(value) => Ok(value),
+                None => self.value(op, frame),
+            },
+        }
+    }
+
+    /// What is at hand: a root, or the element that a predicate is at.
+    #[inline(always)]
+    fn place(&self, op: &Op, frame: &Frame<'a>) -> Option<Value<'a>> {
+        match &op.kind {
+            Kind::Item => Some(frame.item),
+            Kind::Root(slot) => Some(self.host.root(*slot)),
+            _ => None,
+        }
+    }
+
+    #[inline(always)]
+    fn step(&self, op: &Op) -> Result<(), Stop> {
+        self.machine.step(1).map_err(|failure| Stop::Failed(failure, op.at))
+    }
+
+    fn path(&self, op: &'a Op, base: &'a Op, keys: &'a [Key], missing: Missing, frame: &Frame<'a>) -> Outcome<'a> {
+        self.step(base)?;
+        let base = match self.place(base, frame) {
+            Some(value) => value,
+            None => self.value(base, frame)?,
+        };
+        let value = match base {
+            Value::Node(node) => follow(node, keys).map_or(Value::Nil, Value::from_node),
+            other => keys
+                .iter()
+                .try_fold(other, |value, key| operators::fetch_key(self.machine, value, key))
+                .map_err(|failure| Stop::Failed(failure, op.at))?,
+        };
+        Ok(missing.or(value))
+    }
+
+    /// Runs an operation whose step is paid.
+    fn value(&self, op: &'a Op, frame: &Frame<'a>) -> Outcome<'a> {
         let at = op.at;
         let fail = |failure| Stop::Failed(failure, at);
-        self.machine.step(1).map_err(fail)?;
         match &op.kind {
+            Kind::Not(_)
+            | Kind::Equal { .. }
+            | Kind::Compare { .. }
+            | Kind::In { .. }
+            | Kind::InTexts { .. }
+            | Kind::Matches { .. }
+            | Kind::MatchesConstant { .. }
+            | Kind::Text { .. } => self.condition(op, frame, at).map(Value::Bool),
             Kind::Constant(constant) => Ok(constant.value()),
             Kind::Root(slot) => Ok(self.host.root(*slot)),
             Kind::Environment => Ok(self.host.environment()),
@@ -106,19 +170,7 @@ impl<'a, 'm> Evaluation<'a, 'm> {
             Kind::Item => Ok(frame.item),
             Kind::Index => Ok(Value::Int(frame.index)),
             Kind::Accumulator => Ok(frame.accumulator),
-            Kind::Path { base, keys, missing } => {
-                let value = match self.run(base, frame)? {
-                    Value::Node(node) => {
-                        let found = keys.iter().try_fold(node, |node: Node<'a>, key| node.get(key));
-                        found.map_or(Value::Nil, Value::from_node)
-                    }
-                    other => keys
-                        .iter()
-                        .try_fold(other, |value, key| operators::fetch_key(self.machine, value, key))
-                        .map_err(fail)?,
-                };
-                Ok(missing.or(value))
-            }
+            Kind::Path { base, keys, missing } => self.path(op, base, keys, *missing, frame),
             Kind::Computed { base, field, missing, .. } => match self.run(base, frame)? {
                 Value::Nil => Ok(missing.or(Value::Nil)),
                 value => Ok(missing.or(self.host.computed(*field, value, self.machine).map_err(fail)?)),
@@ -145,21 +197,9 @@ impl<'a, 'm> Evaluation<'a, 'm> {
                 let from = from.as_ref().map(|from| self.run(from, frame)).transpose()?;
                 operators::slice(self.machine, base, from, to).map_err(fail)
             }
-            Kind::Not(operand) => {
-                let value = self.run(operand, frame)?;
-                Ok(Value::Bool(!self.machine.truth(value).map_err(fail)?))
-            }
             Kind::Negate(operand) => operators::negate(self.run(operand, frame)?).map_err(fail),
-            Kind::And(operands) => self.connect(operands, frame, false),
-            Kind::Or(operands) => self.connect(operands, frame, true),
-            Kind::Equal { left, right, negated } => {
-                let (left, right) = (self.run(left, frame)?, self.run(right, frame)?);
-                Ok(Value::Bool(operators::equal(self.machine, left, right).map_err(fail)? != *negated))
-            }
-            Kind::Compare { comparison, left, right } => {
-                let (left, right) = (self.run(left, frame)?, self.run(right, frame)?);
-                operators::compare(self.machine, *comparison, left, right).map(Value::Bool).map_err(fail)
-            }
+            Kind::And(operands) => self.connect_values(operands, frame, false),
+            Kind::Or(operands) => self.connect_values(operands, frame, true),
             Kind::Arithmetic { first, rest } => {
                 let mut value = self.run(first, frame)?;
                 for (operator, at, operand) in rest {
@@ -167,34 +207,6 @@ impl<'a, 'm> Evaluation<'a, 'm> {
                     value = self.arithmetic(*operator, value, operand).map_err(|failure| Stop::Failed(failure, *at))?;
                 }
                 Ok(value)
-            }
-            Kind::In { needle, haystack } => {
-                let (needle, haystack) = (self.run(needle, frame)?, self.run(haystack, frame)?);
-                operators::contained(self.machine, needle, haystack).map(Value::Bool).map_err(fail)
-            }
-            Kind::InTexts { needle, texts } => {
-                let found = match self.run(needle, frame)? {
-                    Value::Text(needle) => texts.iter().any(|text| **text == *needle),
-                    _ => false,
-                };
-                Ok(Value::Bool(found))
-            }
-            Kind::Matches { subject, pattern } => {
-                let (subject, pattern) = (self.run(subject, frame)?, self.run(pattern, frame)?);
-                operators::matches(self.machine, subject, pattern).map(Value::Bool).map_err(fail)
-            }
-            Kind::MatchesConstant { subject, regex } => {
-                let subject = self.run(subject, frame)?;
-                operators::matches_regex(self.machine, subject, regex).map(Value::Bool).map_err(fail)
-            }
-            Kind::Text { relation, subject, part } => {
-                let (subject, part) = (self.run(subject, frame)?, self.run(part, frame)?);
-                let relation = match relation {
-                    TextRelation::Contains => operators::contains,
-                    TextRelation::StartsWith => operators::starts_with,
-                    TextRelation::EndsWith => operators::ends_with,
-                };
-                relation(self.machine, subject, part).map(Value::Bool).map_err(fail)
             }
             Kind::Range { first, last } => {
                 let (first, last) = (self.run(first, frame)?, self.run(last, frame)?);
@@ -205,8 +217,7 @@ impl<'a, 'm> Evaluation<'a, 'm> {
                 outcome => outcome,
             },
             Kind::Conditional { condition, yes, no } => {
-                let condition = self.run(condition, frame)?;
-                let chosen = if self.machine.truth(condition).map_err(fail)? { yes } else { no };
+                let chosen = if self.truth(condition, frame, at)? { yes } else { no };
                 self.run(chosen, frame)
             }
             Kind::Let { variable, value, body } => {
@@ -259,12 +270,10 @@ impl<'a, 'm> Evaluation<'a, 'm> {
     }
 
     /// `&&` and `||`: the first operand that decides is the answer, and the last one is not looked at, as in Go.
-    fn connect(&self, connected: &'a Connected, frame: &Frame<'a>, deciding: bool) -> Outcome<'a> {
+    fn connect_values(&self, connected: &'a Connected, frame: &Frame<'a>, deciding: bool) -> Outcome<'a> {
         let Some((last, others)) = connected.operands.split_last() else { return Ok(Value::Bool(!deciding)) };
         for (operand, at) in others.iter().zip(&connected.operators) {
-            let value = self.run(operand, frame)?;
-            let truth = self.machine.truth(value).map_err(|failure| Stop::Failed(failure, *at))?;
-            if truth == deciding {
+            if self.truth(operand, frame, *at)? == deciding {
                 return Ok(Value::Bool(deciding));
             }
         }
@@ -306,6 +315,15 @@ impl<'a, 'm> Evaluation<'a, 'm> {
         }
         then(many.finish())
     }
+}
+
+/// The field below a node that keys lead to.
+#[inline]
+fn follow<'a>(mut node: Node<'a>, keys: &[Key]) -> Option<Node<'a>> {
+    for key in keys {
+        node = node.get(key)?;
+    }
+    Some(node)
 }
 
 impl Missing {

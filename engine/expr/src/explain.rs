@@ -47,7 +47,7 @@ impl Program {
         now: Moment,
     ) -> Vec<Observation<'a>> {
         let machine = Machine::new(arena, limits, now, self.strict);
-        let evaluation = Evaluation::new(self, host, &machine);
+        let Ok(evaluation) = Evaluation::new(self, host, &machine) else { return Vec::new() };
         let mut explanation = Explanation { program: self, evaluation, observations: Vec::new() };
         let place = Place { frame: &Frame::OUTSIDE, item: None };
         if explanation.truth(&self.root, place) == Some(true) {

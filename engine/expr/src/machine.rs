@@ -38,12 +38,13 @@ pub struct Machine<'a> {
     fuel: Cell<u64>,
     elements: Cell<u64>,
     bytes: Cell<usize>,
-    /// Patterns that were not known to the compiler.
-    patterns: RefCell<Patterns>,
+    /// Patterns that were not known to the compiler. Few evaluations have any.
+    patterns: RefCell<Option<Box<Patterns>>>,
 }
 
 impl<'a> Machine<'a> {
     /// A machine with full budgets. Strict is exactly expr-lang; otherwise nil is false, empty, and has every field.
+    #[inline]
     pub fn new(arena: &'a Bump, limits: &Limits, now: Moment, strict: bool) -> Machine<'a> {
         Machine {
             arena,
@@ -212,7 +213,7 @@ impl<'a> Machine<'a> {
         self.step_bytes(pattern.len())?;
         // Nothing that runs inside can come back here: a match runs no expression.
         match self.patterns.try_borrow_mut() {
-            Ok(mut patterns) => patterns.get(self, pattern).map(then),
+            Ok(mut patterns) => patterns.get_or_insert_default().get(self, pattern).map(then),
             Err(_) => Regex::new(pattern).map(|regex| then(&regex)).map_err(Failure::new),
         }
     }

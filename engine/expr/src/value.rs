@@ -60,6 +60,9 @@ impl<'a> Value<'a> {
     /// The value of a document's node.
     #[inline]
     pub fn from_node(node: Node<'a>) -> Value<'a> {
+        if node.is_container() {
+            return Value::Node(node);
+        }
         match node.view() {
             View::Null => Value::Nil,
             View::Bool(value) => Value::Bool(value),

@@ -31,11 +31,11 @@ impl Assembler {
         let (new_keys, first) = match tape::tag_of(object) {
             tag::SHAPED => {
                 let (shape, first) = tape::shaped_place(object);
-                (interner.shape(shape), first)
+                (interner.shape(shape).keys(), first)
             }
             tag::WIDE_SHAPED => {
                 let (shape, first) = wide_place(object, words);
-                (interner.shape(shape as u32), first)
+                (interner.shape(shape as u32).keys(), first)
             }
             tag::OBJECT | tag::WIDE_OBJECT => {
                 let is_wide = tape::tag_of(object) == tag::WIDE_OBJECT;

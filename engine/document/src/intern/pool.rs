@@ -7,8 +7,8 @@ use std::sync::{
 };
 
 pub(super) struct Pool<T: ?Sized + 'static> {
-    /// Number to thing. Each chunk has room for twice as many as the one before.
-    chunks: [OnceLock<Box<[OnceLock<&'static T>]>>; CHUNKS],
+    /// Number to thing.
+    chunks: [OnceLock<Chunk<T>>; CHUNKS],
     /// Thing to number: the upper half of an entry is the hash, the lower half the number plus one. Each table is twice
     /// as large as the one before and holds all that it held, so that whoever still reads the smaller one is not wrong,
     /// just behind.
@@ -17,12 +17,18 @@ pub(super) struct Pool<T: ?Sized + 'static> {
     current: AtomicUsize,
 }
 
-const FIRST_CHUNK_BITS: u32 = 10;
-const CHUNKS: usize = 18;
+/// As large for each, so that a thing is two steps from its number.
+type Chunk<T> = Box<[OnceLock<&'static T>; CHUNK]>;
+
+const CHUNK: usize = 1 << 10;
+const CHUNKS: usize = 1 << 7;
 const FIRST_TABLE_BITS: u32 = 11;
 const TABLES: usize = 18;
 
-impl<T: ?Sized + PartialEq> Pool<T> {
+impl<T: ?Sized> Pool<T> {
+    /// The most things that there can be.
+    pub(super) const ROOM: usize = CHUNK * CHUNKS;
+
     pub(super) fn new() -> Pool<T> {
         let chunks = [const { OnceLock::new() }; CHUNKS];
         Pool { chunks, tables: [const { OnceLock::new() }; TABLES], current: AtomicUsize::new(0) }
@@ -36,7 +42,7 @@ impl<T: ?Sized + PartialEq> Pool<T> {
     }
 
     #[inline]
-    pub(super) fn find(&self, hash: u32, thing: &T) -> Option<u32> {
+    pub(super) fn find(&self, hash: u32, is_same: impl Fn(&T) -> bool) -> Option<u32> {
         let table = self.table(self.current.load(Ordering::Acquire));
         let mask = table.len() - 1;
         let mut at = hash as usize & mask;
@@ -47,7 +53,7 @@ impl<T: ?Sized + PartialEq> Pool<T> {
             }
             if (entry >> 32) as u32 == hash {
                 let number = entry as u32 - 1;
-                if self.get(number) == thing {
+                if is_same(self.get(number)) {
                     return Some(number);
                 }
             }
@@ -59,7 +65,7 @@ impl<T: ?Sized + PartialEq> Pool<T> {
     /// Adds a thing that is not there, under the number of things that are there. One caller at a time.
     pub(super) fn add(&self, hash: u32, thing: &'static T, number: u32) {
         let (chunk, place) = place_of(number);
-        let chunk = self.chunks[chunk].get_or_init(|| empty(1 << (chunk as u32 + FIRST_CHUNK_BITS), OnceLock::new));
+        let chunk = self.chunks[chunk].get_or_init(|| Box::new([const { OnceLock::new() }; CHUNK]));
         chunk[place].set(thing).unwrap_or_else(|_| unreachable!("each number is given out once"));
 
         let mut current = self.current.load(Ordering::Relaxed);
@@ -101,9 +107,7 @@ fn insert(table: &[AtomicU64], entry: u64) {
 
 #[inline]
 fn place_of(number: u32) -> (usize, usize) {
-    let number = number + (1 << FIRST_CHUNK_BITS);
-    let chunk = number.ilog2();
-    ((chunk - FIRST_CHUNK_BITS) as usize, (number - (1 << chunk)) as usize)
+    (number as usize / CHUNK, number as usize % CHUNK)
 }
 
 pub(super) fn empty<T>(length: usize, make: impl FnMut() -> T) -> Box<[T]> {
@@ -120,11 +124,11 @@ mod tests {
         // Few hashes, so that things lie far from where their hash points.
         let things: Vec<(u32, String)> = (0..20_000).map(|n| (n % 5000, format!("thing {n}"))).collect();
         for (number, (hash, thing)) in things.iter().enumerate() {
-            assert_eq!(pool.find(*hash, thing), None);
+            assert_eq!(pool.find(*hash, |found| found == thing), None);
             pool.add(*hash, thing.clone().leak(), number as u32);
         }
         for (number, (hash, thing)) in things.iter().enumerate() {
-            assert_eq!(pool.find(*hash, thing), Some(number as u32));
+            assert_eq!(pool.find(*hash, |found| found == thing), Some(number as u32));
             assert_eq!(pool.get(number as u32), thing);
         }
     }

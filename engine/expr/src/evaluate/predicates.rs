@@ -18,7 +18,19 @@ struct Run<'a, 'e, 'm> {
     body: Option<&'a Op>,
 }
 
-impl<'a, 'm> Evaluation<'a, 'm> {
+impl<'a> Evaluation<'a, '_> {
+    /// Whether the body has this answer for an element.
+    pub(super) fn some(
+        &self,
+        at: u32,
+        collection: &'a Op,
+        body: Option<&'a Op>,
+        frame: &Frame<'a>,
+        answer: bool,
+    ) -> Result<bool, Stop> {
+        self.over(at, collection, body, frame)?.some(answer)
+    }
+
     pub(super) fn predicate(
         &self,
         at: u32,
@@ -28,13 +40,11 @@ impl<'a, 'm> Evaluation<'a, 'm> {
         extra: Option<&'a Op>,
         frame: &Frame<'a>,
     ) -> Outcome<'a> {
-        let collection = self.run(collection, frame)?;
-        let elements = self.machine.elements(collection).map_err(|failure| Stop::Failed(failure, at))?;
-        let run = Run { evaluation: self, at, elements, body };
+        let run = self.over(at, collection, body, frame)?;
         match predicate {
-            Predicate::All => run.decide(false),
-            Predicate::Any => run.decide(true),
-            Predicate::None => run.none(),
+            Predicate::Any => run.some(true).map(Value::Bool),
+            Predicate::None => Ok(Value::Bool(!run.some(true)?)),
+            Predicate::All => Ok(Value::Bool(!run.some(false)?)),
             Predicate::One => Ok(Value::Bool(run.count()? == 1)),
             Predicate::Count => Ok(Value::Int(run.count()?)),
             Predicate::Filter => run.filter(),
@@ -54,6 +64,13 @@ impl<'a, 'm> Evaluation<'a, 'm> {
                 run.reduce(initial)
             }
         }
+    }
+
+    #[inline]
+    fn over(&self, at: u32, collection: &'a Op, body: Option<&'a Op>, frame: &Frame<'a>) -> Result<Run<'a, '_, '_>, Stop> {
+        let collection = self.operand(collection, frame)?;
+        let elements = self.machine.elements(collection).map_err(|failure| Stop::Failed(failure, at))?;
+        Ok(Run { evaluation: self, at, elements, body })
     }
 }
 
@@ -75,41 +92,40 @@ impl<'a> Run<'a, '_, '_> {
     }
 
     fn truth(&self, value: Value<'a>) -> Result<bool, Stop> {
-        self.evaluation.machine.truth(value).map_err(|failure| self.fail(failure))
+        self.evaluation.truth_of(value, self.at)
     }
 
-    /// `any` ends with the first true, `all` with the first false.
-    fn decide(&self, deciding: bool) -> Outcome<'a> {
-        for answer in self.answers() {
-            if self.truth(answer?.2)? == deciding {
-                return Ok(Value::Bool(deciding));
-            }
+    /// Whether the body is true for an element.
+    #[inline]
+    fn holds(&self, item: Value<'a>, index: i64) -> Result<bool, Stop> {
+        match self.body {
+            Some(body) => self.evaluation.truth(body, &Frame::of(item, index), self.at),
+            None => self.truth(self.answer(item, index, Value::Nil)?),
         }
-        Ok(Value::Bool(!deciding))
     }
 
-    fn none(&self) -> Outcome<'a> {
-        for answer in self.answers() {
-            if self.truth(answer?.2)? {
-                return Ok(Value::Bool(false));
+    /// Whether an element has this answer: `any` looks for true, `all` for false.
+    fn some(&self, answer: bool) -> Result<bool, Stop> {
+        for (index, item) in (0..).zip(self.elements.iter()) {
+            if self.holds(item, index)? == answer {
+                return Ok(true);
             }
         }
-        Ok(Value::Bool(true))
+        Ok(false)
     }
 
     fn count(&self) -> Result<i64, Stop> {
         let mut count = 0;
-        for answer in self.answers() {
-            count += i64::from(self.truth(answer?.2)?);
+        for (index, item) in (0..).zip(self.elements.iter()) {
+            count += i64::from(self.holds(item, index)?);
         }
         Ok(count)
     }
 
     fn filter(&self) -> Outcome<'a> {
         let mut kept = self.evaluation.machine.buffer();
-        for answer in self.answers() {
-            let (_, item, answer) = answer?;
-            if self.truth(answer)? {
+        for (index, item) in (0..).zip(self.elements.iter()) {
+            if self.holds(item, index)? {
                 kept.push(item).map_err(|failure| self.fail(failure))?;
             }
         }
@@ -138,9 +154,8 @@ impl<'a> Run<'a, '_, '_> {
     }
 
     fn find(&self) -> Result<Option<(i64, Value<'a>)>, Stop> {
-        for answer in self.answers() {
-            let (index, item, answer) = answer?;
-            if self.truth(answer)? {
+        for (index, item) in (0..).zip(self.elements.iter()) {
+            if self.holds(item, index)? {
                 return Ok(Some((index, item)));
             }
         }
@@ -150,8 +165,7 @@ impl<'a> Run<'a, '_, '_> {
     fn find_last(&self) -> Result<Option<(i64, Value<'a>)>, Stop> {
         let items = self.elements.list(self.evaluation.machine).map_err(|failure| self.fail(failure))?;
         for (index, item) in items.iter().enumerate().rev() {
-            let answer = self.answer(*item, index as i64, Value::Nil)?;
-            if self.truth(answer)? {
+            if self.holds(*item, index as i64)? {
                 return Ok(Some((index as i64, *item)));
             }
         }
