@@ -138,24 +138,34 @@ impl<'d> Node<'d> {
     }
 
     /// Whether the value is `null`.
+    #[inline]
     pub fn is_null(self) -> bool {
         tape::tag_of(self.word()) == tag::NULL
     }
 
-    /// The string, if it is one.
-    pub fn as_str(self) -> Option<&'d str> {
-        match self.view() {
-            View::Str(text) => Some(text),
+    /// The bool, if it is one.
+    #[inline]
+    pub fn as_bool(self) -> Option<bool> {
+        match tape::tag_of(self.word()) {
+            tag::TRUE => Some(true),
+            tag::FALSE => Some(false),
             _ => None,
         }
     }
 
+    /// The string, if it is one.
+    #[inline]
+    pub fn as_str(self) -> Option<&'d str> {
+        let word = self.word();
+        matches!(tape::tag_of(word), tag::SYMBOL | tag::SHORT_TEXT | tag::LONG_TEXT)
+            .then(|| self.document.text_of(word))
+    }
+
     /// The array, if it is one.
+    #[inline]
     pub fn as_array(self) -> Option<Array<'d>> {
-        match self.view() {
-            View::Array(array) => Some(array),
-            _ => None,
-        }
+        let word = self.word();
+        matches!(tape::tag_of(word), tag::ARRAY | tag::WIDE_ARRAY).then(|| self.array(word))
     }
 
     /// The object, if it is one.
@@ -206,7 +216,8 @@ impl<'d> Node<'d> {
     #[inline]
     fn object(self, word: u32) -> Object<'d> {
         let document = self.document;
-        let shaped = |shape, first| Object { document, first, keys: Interner::global().shape(shape).keys(), has_text: false };
+        let shaped =
+            |shape, first| Object { document, first, keys: Interner::global().shape(shape).keys(), has_text: false };
         let (count, position) = match tape::tag_of(word) {
             tag::SHAPED => {
                 let (shape, first) = tape::shaped_place(word);
@@ -249,6 +260,7 @@ impl<'d> Array<'d> {
     }
 
     /// The elements.
+    #[inline]
     pub fn iter(self) -> Elements<'d> {
         Elements { document: self.document, positions: self.first..self.first + self.count }
     }

@@ -18,7 +18,7 @@ use crate::{
     limits::Limits,
     machine::{Failure, Machine},
     operators,
-    program::{Arithmetic, Connected, Constant, Kind, Missing, Op, Program},
+    program::{Arithmetic, Connected, Constant, Kind, Missing, Op, Predicate, Program},
     value::{Keys, Moment, Value, map::Duplicates},
 };
 
@@ -30,15 +30,18 @@ pub(crate) struct Frame<'a> {
     accumulator: Value<'a>,
 }
 
+/// No value came about. The evaluation knows why: a reason in every result would keep bools out of registers.
+pub(crate) struct Stopped;
+
 /// Why a value did not come about.
-pub(crate) enum Stop {
+enum Reason {
     /// A `?.` met nil: the chain around it is nil.
     Nil,
     /// A failure, and where.
     Failed(Failure, u32),
 }
 
-pub(crate) type Outcome<'a> = Result<Value<'a>, Stop>;
+pub(crate) type Outcome<'a> = Result<Value<'a>, Stopped>;
 
 /// One evaluation.
 pub(crate) struct Evaluation<'a, 'm> {
@@ -46,6 +49,8 @@ pub(crate) struct Evaluation<'a, 'm> {
     pub(crate) machine: &'m Machine<'a>,
     /// What `let` declared, written when the declaration is evaluated.
     variables: &'a [Cell<Value<'a>>],
+    /// Why it stopped, if it did.
+    reason: Cell<Option<Reason>>,
 }
 
 impl Program {
@@ -58,10 +63,11 @@ impl Program {
         now: Moment,
     ) -> Result<Value<'a>, Error> {
         let machine = Machine::new(arena, limits, now, self.strict);
-        let run = || Evaluation::new(self, host, &machine)?.run(&self.root, &Frame::OUTSIDE);
-        run().or_else(|stop| match stop {
-            Stop::Nil => Ok(Value::Nil),
-            Stop::Failed(failure, at) => Err(Error::at(Phase::Run, &self.source, at, failure.to_string())),
+        let error = |failure: Failure, at| Error::at(Phase::Run, &self.source, at, failure.to_string());
+        let evaluation = Evaluation::new(self, host, &machine).map_err(|failure| error(failure, self.root.at))?;
+        evaluation.run(&self.root, &Frame::OUTSIDE).or_else(|Stopped| match evaluation.reason.take() {
+            Some(Reason::Failed(failure, at)) => Err(error(failure, at)),
+            Some(Reason::Nil) | None => Ok(Value::Nil),
         })
     }
 }
@@ -90,19 +96,32 @@ impl Constant {
 }
 
 impl<'a, 'm> Evaluation<'a, 'm> {
-    pub(crate) fn new(program: &'a Program, host: &'a dyn Host, machine: &'m Machine<'a>) -> Result<Self, Stop> {
-        let fail = |failure| Stop::Failed(failure, program.root.at);
+    pub(crate) fn new(program: &'a Program, host: &'a dyn Host, machine: &'m Machine<'a>) -> Result<Self, Failure> {
         let variables = match program.variables.len() {
             0 => &mut [],
-            count => machine.fill(count, Value::Nil).map_err(fail)?,
+            count => machine.fill(count, Value::Nil)?,
         };
-        Ok(Self { host, machine, variables: Cell::from_mut(variables).as_slice_of_cells() })
+        let variables = Cell::from_mut(variables).as_slice_of_cells();
+        Ok(Self { host, machine, variables, reason: Cell::new(None) })
+    }
+
+    #[cold]
+    fn fail(&self, failure: Failure, at: u32) -> Stopped {
+        self.reason.set(Some(Reason::Failed(failure, at)));
+        Stopped
+    }
+
+    /// Skips the chain around.
+    fn skip(&self) -> Stopped {
+        self.reason.set(Some(Reason::Nil));
+        Stopped
     }
 
     /// Runs an operation.
+    #[inline]
     pub(crate) fn run(&self, op: &'a Op, frame: &Frame<'a>) -> Outcome<'a> {
         self.step(op)?;
-        self.value(op, frame)
+        if op.kind.is_condition() { self.condition(op, frame, op.at).map(Value::Bool) } else { self.value(op, frame) }
     }
 
     /// Runs an operation that is likely to be a leaf or a path, without a detour if it is one.
@@ -111,7 +130,10 @@ impl<'a, 'm> Evaluation<'a, 'm> {
         self.step(op)?;
         match &op.kind {
             Kind::Constant(constant) => Ok(constant.value()),
-            Kind::Path { base, keys, missing } => self.path(op, base, keys, *missing, frame),
+            Kind::Path { base, keys, missing } => match self.place(base, frame) {
+                Some(Value::Node(node)) => Ok(missing.or(follow(node, keys).map_or(Value::Nil, Value::from_node))),
+                _ => self.path(op, base, keys, *missing, frame),
+            },
             _ => match self.place(op, frame) {
                 Some(value) => Ok(value),
                 None => self.value(op, frame),
@@ -130,8 +152,8 @@ impl<'a, 'm> Evaluation<'a, 'm> {
     }
 
     #[inline(always)]
-    fn step(&self, op: &Op) -> Result<(), Stop> {
-        self.machine.step(1).map_err(|failure| Stop::Failed(failure, op.at))
+    fn step(&self, op: &Op) -> Result<(), Stopped> {
+        self.machine.step(1).map_err(|failure| self.fail(failure, op.at))
     }
 
     fn path(&self, op: &'a Op, base: &'a Op, keys: &'a [Key], missing: Missing, frame: &Frame<'a>) -> Outcome<'a> {
@@ -145,7 +167,7 @@ impl<'a, 'm> Evaluation<'a, 'm> {
             other => keys
                 .iter()
                 .try_fold(other, |value, key| operators::fetch_key(self.machine, value, key))
-                .map_err(|failure| Stop::Failed(failure, op.at))?,
+                .map_err(|failure| self.fail(failure, op.at))?,
         };
         Ok(missing.or(value))
     }
@@ -153,7 +175,7 @@ impl<'a, 'm> Evaluation<'a, 'm> {
     /// Runs an operation whose step is paid.
     fn value(&self, op: &'a Op, frame: &Frame<'a>) -> Outcome<'a> {
         let at = op.at;
-        let fail = |failure| Stop::Failed(failure, at);
+        let fail = |failure| self.fail(failure, at);
         match &op.kind {
             Kind::Not(_)
             | Kind::Equal { .. }
@@ -162,7 +184,10 @@ impl<'a, 'm> Evaluation<'a, 'm> {
             | Kind::InTexts { .. }
             | Kind::Matches { .. }
             | Kind::MatchesConstant { .. }
-            | Kind::Text { .. } => self.condition(op, frame, at).map(Value::Bool),
+            | Kind::Text { .. }
+            | Kind::Predicate { predicate: Predicate::Any | Predicate::All | Predicate::None, .. } => {
+                self.condition(op, frame, at).map(Value::Bool)
+            }
             Kind::Constant(constant) => Ok(constant.value()),
             Kind::Root(slot) => Ok(self.host.root(*slot)),
             Kind::Environment => Ok(self.host.environment()),
@@ -176,21 +201,24 @@ impl<'a, 'm> Evaluation<'a, 'm> {
                 value => Ok(missing.or(self.host.computed(*field, value, self.machine).map_err(fail)?)),
             },
             Kind::Field { base, key, optional } => match self.run(base, frame)? {
-                Value::Nil if *optional => Err(Stop::Nil),
+                Value::Nil if *optional => Err(self.skip()),
                 value => operators::fetch_key(self.machine, value, key).map_err(fail),
             },
             Kind::Fetch { base, property, optional } => {
                 let base = self.run(base, frame)?;
                 if *optional && base.is_nil() {
-                    return Err(Stop::Nil);
+                    return Err(self.skip());
                 }
                 let property = self.run(property, frame)?;
                 operators::fetch(self.machine, base, property).map_err(fail)
             }
-            Kind::Chain(inner) => match self.run(inner, frame) {
-                Err(Stop::Nil) => Ok(Value::Nil),
-                outcome => outcome,
-            },
+            Kind::Chain(inner) => self.run(inner, frame).or_else(|Stopped| match self.reason.take() {
+                Some(Reason::Nil) => Ok(Value::Nil),
+                reason => {
+                    self.reason.set(reason);
+                    Err(Stopped)
+                }
+            }),
             Kind::Slice { base, from, to } => {
                 let base = self.run(base, frame)?;
                 let to = to.as_ref().map(|to| self.run(to, frame)).transpose()?;
@@ -204,7 +232,7 @@ impl<'a, 'm> Evaluation<'a, 'm> {
                 let mut value = self.run(first, frame)?;
                 for (operator, at, operand) in rest {
                     let operand = self.run(operand, frame)?;
-                    value = self.arithmetic(*operator, value, operand).map_err(|failure| Stop::Failed(failure, *at))?;
+                    value = self.arithmetic(*operator, value, operand).map_err(|failure| self.fail(failure, *at))?;
                 }
                 Ok(value)
             }
@@ -255,7 +283,7 @@ impl<'a, 'm> Evaluation<'a, 'm> {
             Kind::Method { base, name, arguments, optional } => {
                 // The arguments come first, as in Go.
                 self.with_arguments(arguments, frame, |arguments| match self.run(base, frame)? {
-                    Value::Nil if *optional => Err(Stop::Nil),
+                    Value::Nil if *optional => Err(self.skip()),
                     base => builtins::method(self.machine, base, name, arguments).map_err(fail),
                 })
             }
@@ -311,7 +339,7 @@ impl<'a, 'm> Evaluation<'a, 'm> {
         }
         let mut many = self.machine.buffer();
         for op in ops {
-            many.push(self.run(op, frame)?).map_err(|failure| Stop::Failed(failure, op.at))?;
+            many.push(self.run(op, frame)?).map_err(|failure| self.fail(failure, op.at))?;
         }
         then(many.finish())
     }

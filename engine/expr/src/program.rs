@@ -248,6 +248,25 @@ pub(crate) enum Predicate {
     Reduce,
 }
 
+impl Kind {
+    /// Whether the answer is a bool, whatever the operands are.
+    #[inline]
+    pub(crate) fn is_condition(&self) -> bool {
+        matches!(
+            self,
+            Kind::Not(_)
+                | Kind::Equal { .. }
+                | Kind::Compare { .. }
+                | Kind::In { .. }
+                | Kind::InTexts { .. }
+                | Kind::Matches { .. }
+                | Kind::MatchesConstant { .. }
+                | Kind::Text { .. }
+                | Kind::Predicate { predicate: Predicate::Any | Predicate::All | Predicate::None, .. }
+        )
+    }
+}
+
 impl Program {
     /// The text that was compiled.
     pub fn source(&self) -> &str {

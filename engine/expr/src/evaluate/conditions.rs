@@ -1,10 +1,10 @@
 //! Operations where a bool is asked for. Rules are made of little else, so the answer stays in a register, without a
 //! value in between.
 
-use portal_document::{Node, View};
+use portal_document::Node;
 
 use crate::{
-    evaluate::{Evaluation, Frame, Stop, follow},
+    evaluate::{Evaluation, Frame, Stopped, follow},
     operators,
     program::{Connected, Constant, Kind, Missing, Op, Predicate, TextRelation},
     value::Value,
@@ -16,19 +16,19 @@ const MAX_FREE_TEXT: usize = 64;
 impl<'a> Evaluation<'a, '_> {
     /// Runs an operation that should be a bool. If it is none, the place of whoever asks is to blame.
     #[inline]
-    pub(super) fn truth(&self, op: &'a Op, frame: &Frame<'a>, asker: u32) -> Result<bool, Stop> {
+    pub(super) fn truth(&self, op: &'a Op, frame: &Frame<'a>, asker: u32) -> Result<bool, Stopped> {
         self.step(op)?;
         self.condition(op, frame, asker)
     }
 
     #[inline]
-    pub(super) fn truth_of(&self, value: Value<'a>, asker: u32) -> Result<bool, Stop> {
-        self.machine.truth(value).map_err(|failure| Stop::Failed(failure, asker))
+    pub(super) fn truth_of(&self, value: Value<'a>, asker: u32) -> Result<bool, Stopped> {
+        self.machine.truth(value).map_err(|failure| self.fail(failure, asker))
     }
 
     /// The same, after the step is paid.
-    pub(super) fn condition(&self, op: &'a Op, frame: &Frame<'a>, asker: u32) -> Result<bool, Stop> {
-        let fail = |failure| Stop::Failed(failure, op.at);
+    pub(super) fn condition(&self, op: &'a Op, frame: &Frame<'a>, asker: u32) -> Result<bool, Stopped> {
+        let fail = |failure| self.fail(failure, op.at);
         match &op.kind {
             Kind::And(connected) => self.connect(connected, frame, asker, false),
             Kind::Or(connected) => self.connect(connected, frame, asker, true),
@@ -80,7 +80,13 @@ impl<'a> Evaluation<'a, '_> {
     }
 
     /// `&&` and `||`: the first operand that decides is the answer.
-    fn connect(&self, connected: &'a Connected, frame: &Frame<'a>, asker: u32, deciding: bool) -> Result<bool, Stop> {
+    fn connect(
+        &self,
+        connected: &'a Connected,
+        frame: &Frame<'a>,
+        asker: u32,
+        deciding: bool,
+    ) -> Result<bool, Stopped> {
         let Some((last, others)) = connected.operands.split_last() else { return Ok(!deciding) };
         for (operand, at) in others.iter().zip(&connected.operators) {
             if self.truth(operand, frame, *at)? == deciding {
@@ -91,18 +97,18 @@ impl<'a> Evaluation<'a, '_> {
     }
 
     #[inline]
-    fn equal(&self, op: &'a Op, left: &'a Op, right: &'a Op, frame: &Frame<'a>) -> Result<bool, Stop> {
+    fn equal(&self, op: &'a Op, left: &'a Op, right: &'a Op, frame: &Frame<'a>) -> Result<bool, Stopped> {
         // What most comparisons are: a field of the object or of an element with something that is known.
         if let (Kind::Path { base, keys, missing: Missing::Nil }, Kind::Constant(constant)) = (&left.kind, &right.kind)
             && let Some(Value::Node(node)) = self.place(base, frame)
         {
-            self.machine.step(3).map_err(|failure| Stop::Failed(failure, op.at))?;
+            self.machine.step(3).map_err(|failure| self.fail(failure, op.at))?;
             if let Some(equal) = is(follow(node, keys), constant) {
                 return Ok(equal);
             }
         }
         let (left, right) = (self.operand(left, frame)?, self.operand(right, frame)?);
-        operators::equal(self.machine, left, right).map_err(|failure| Stop::Failed(failure, op.at))
+        operators::equal(self.machine, left, right).map_err(|failure| self.fail(failure, op.at))
     }
 }
 
@@ -112,7 +118,7 @@ fn is(node: Option<Node<'_>>, constant: &Constant) -> Option<bool> {
     let Some(node) = node else { return Some(*constant == Constant::Nil) };
     match constant {
         Constant::Nil => Some(node.is_null()),
-        Constant::Bool(expected) => Some(matches!(node.view(), View::Bool(value) if value == *expected)),
+        Constant::Bool(expected) => Some(node.as_bool() == Some(*expected)),
         Constant::Text(expected) if expected.len() < MAX_FREE_TEXT => Some(node.as_str() == Some(expected)),
         _ => None,
     }

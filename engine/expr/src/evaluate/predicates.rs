@@ -1,7 +1,7 @@
 //! The builtins that run a body for each element: `any`, `filter`, `reduce` and the others.
 
 use crate::{
-    evaluate::{Evaluation, Frame, Outcome, Stop},
+    evaluate::{Evaluation, Frame, Outcome, Stopped},
     machine::Failure,
     operators,
     program::{Op, Predicate},
@@ -27,7 +27,7 @@ impl<'a> Evaluation<'a, '_> {
         body: Option<&'a Op>,
         frame: &Frame<'a>,
         answer: bool,
-    ) -> Result<bool, Stop> {
+    ) -> Result<bool, Stopped> {
         self.over(at, collection, body, frame)?.some(answer)
     }
 
@@ -67,16 +67,22 @@ impl<'a> Evaluation<'a, '_> {
     }
 
     #[inline]
-    fn over(&self, at: u32, collection: &'a Op, body: Option<&'a Op>, frame: &Frame<'a>) -> Result<Run<'a, '_, '_>, Stop> {
+    fn over(
+        &self,
+        at: u32,
+        collection: &'a Op,
+        body: Option<&'a Op>,
+        frame: &Frame<'a>,
+    ) -> Result<Run<'a, '_, '_>, Stopped> {
         let collection = self.operand(collection, frame)?;
-        let elements = self.machine.elements(collection).map_err(|failure| Stop::Failed(failure, at))?;
+        let elements = self.machine.elements(collection).map_err(|failure| self.fail(failure, at))?;
         Ok(Run { evaluation: self, at, elements, body })
     }
 }
 
 impl<'a> Run<'a, '_, '_> {
-    fn fail(&self, failure: Failure) -> Stop {
-        Stop::Failed(failure, self.at)
+    fn fail(&self, failure: Failure) -> Stopped {
+        self.evaluation.fail(failure, self.at)
     }
 
     fn answer(&self, item: Value<'a>, index: i64, accumulator: Value<'a>) -> Outcome<'a> {
@@ -87,17 +93,17 @@ impl<'a> Run<'a, '_, '_> {
     }
 
     /// Each element with its index and what the body answers.
-    fn answers(&self) -> impl Iterator<Item = Result<(i64, Value<'a>, Value<'a>), Stop>> + use<'a, '_> {
+    fn answers(&self) -> impl Iterator<Item = Result<(i64, Value<'a>, Value<'a>), Stopped>> + use<'a, '_> {
         (0..).zip(self.elements.iter()).map(|(index, item)| Ok((index, item, self.answer(item, index, Value::Nil)?)))
     }
 
-    fn truth(&self, value: Value<'a>) -> Result<bool, Stop> {
+    fn truth(&self, value: Value<'a>) -> Result<bool, Stopped> {
         self.evaluation.truth_of(value, self.at)
     }
 
     /// Whether the body is true for an element.
     #[inline]
-    fn holds(&self, item: Value<'a>, index: i64) -> Result<bool, Stop> {
+    fn holds(&self, item: Value<'a>, index: i64) -> Result<bool, Stopped> {
         match self.body {
             Some(body) => self.evaluation.truth(body, &Frame::of(item, index), self.at),
             None => self.truth(self.answer(item, index, Value::Nil)?),
@@ -105,7 +111,7 @@ impl<'a> Run<'a, '_, '_> {
     }
 
     /// Whether an element has this answer: `any` looks for true, `all` for false.
-    fn some(&self, answer: bool) -> Result<bool, Stop> {
+    fn some(&self, answer: bool) -> Result<bool, Stopped> {
         for (index, item) in (0..).zip(self.elements.iter()) {
             if self.holds(item, index)? == answer {
                 return Ok(true);
@@ -114,7 +120,7 @@ impl<'a> Run<'a, '_, '_> {
         Ok(false)
     }
 
-    fn count(&self) -> Result<i64, Stop> {
+    fn count(&self) -> Result<i64, Stopped> {
         let mut count = 0;
         for (index, item) in (0..).zip(self.elements.iter()) {
             count += i64::from(self.holds(item, index)?);
@@ -153,7 +159,7 @@ impl<'a> Run<'a, '_, '_> {
         Ok(sum)
     }
 
-    fn find(&self) -> Result<Option<(i64, Value<'a>)>, Stop> {
+    fn find(&self) -> Result<Option<(i64, Value<'a>)>, Stopped> {
         for (index, item) in (0..).zip(self.elements.iter()) {
             if self.holds(item, index)? {
                 return Ok(Some((index, item)));
@@ -162,7 +168,7 @@ impl<'a> Run<'a, '_, '_> {
         Ok(None)
     }
 
-    fn find_last(&self) -> Result<Option<(i64, Value<'a>)>, Stop> {
+    fn find_last(&self) -> Result<Option<(i64, Value<'a>)>, Stopped> {
         let items = self.elements.list(self.evaluation.machine).map_err(|failure| self.fail(failure))?;
         for (index, item) in items.iter().enumerate().rev() {
             if self.holds(*item, index as i64)? {
