@@ -19,12 +19,18 @@ enum What {
     CommandLine,
     /// The tables of the expression language's functions, as Markdown
     ExpressionFunctions,
+    /// The definition of PortalClusterRule, as YAML
+    PortalClusterRule,
+    /// The definition of PortalRule, as YAML
+    PortalRule,
 }
 
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     match arguments.what {
         What::CommandLine => print!("{}", command_line_page()),
         What::ExpressionFunctions => print!("{}", expression_functions()),
+        What::PortalClusterRule => print!("{}", definition("PortalClusterRule")?),
+        What::PortalRule => print!("{}", definition("PortalRule")?),
     }
     Ok(())
 }
@@ -101,4 +107,10 @@ fn expression_functions() -> String {
     }
     text.push('\n');
     text
+}
+
+fn definition(kind: &str) -> anyhow::Result<String> {
+    let definitions = portal_crds::definitions();
+    let definition = definitions.iter().find(|definition| definition.spec.names.kind == kind);
+    Ok(serde_saphyr::to_string(&definition)?)
 }
