@@ -208,3 +208,24 @@ pub enum Protocol {
     Udp,
     Sctp,
 }
+
+impl Action {
+    /// An action of this type without parameters.
+    pub fn new(action_type: ActionType) -> Action {
+        Action {
+            action_type,
+            on: Vec::new(),
+            rate_limit: None,
+            undo: false,
+            template: None,
+            labels: BTreeMap::new(),
+            annotations: BTreeMap::new(),
+            key: None,
+            value: None,
+            grace_period_seconds: None,
+            deadline: None,
+            allow_dns: None,
+            allow: Vec::new(),
+        }
+    }
+}

@@ -54,6 +54,12 @@ pub enum EvaluationError {
     /// The expression met values that it cannot work with, or took more than its share.
     #[error("{0}")]
     Failed(Error),
+    /// The expression is a value that is neither true nor false.
+    #[error("the rule is {0}, which is neither true nor false")]
+    NotBool(String),
+    /// What the rule's `match` asks could not be told.
+    #[error("{0}")]
+    Unanswered(String),
     /// The engine has a bug. The caller counts these; the process goes on.
     #[error("the expression engine panicked: {0}")]
     Panicked(String),

@@ -1,3 +1,18 @@
 //! Rules: compiled, matched and evaluated. Values in, values out: no I/O, no async runtime, no Kubernetes client.
 
+pub mod kinds;
+
 pub mod engine;
+
+mod context;
+pub mod requirements;
+pub mod rule;
+
+pub mod event;
+pub mod lookup;
+pub mod selector;
+
+pub mod evaluate;
+
+#[cfg(test)]
+mod testing;

@@ -189,6 +189,11 @@ impl<'d> Node<'d> {
         self.document
     }
 
+    /// Whether two handles are at the same place of the same document.
+    pub fn is_at(self, other: Node) -> bool {
+        std::ptr::eq(self.document, other.document) && self.position == other.position
+    }
+
     /// Whether two handles lead to the very same value of the very same document. The word says where it is.
     pub(crate) fn is_identical(self, other: Node) -> bool {
         std::ptr::eq(self.document, other.document) && self.word() == other.word()

@@ -47,6 +47,7 @@ pub use reference::{FunctionReference, functions};
 pub use schema::{
     Calls, ComputedId, Field, Function, FunctionId, Object, ObjectId, Parameter, Root, Schema, Shape, Slot,
 };
+pub use suggest::nearest;
 pub use value::{Entry, Keys, Map, Moment, Time, Value, Zone};
 pub use warning::Warning;
 

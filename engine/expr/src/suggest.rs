@@ -1,7 +1,7 @@
 //! The nearest name, for people who mistyped one.
 
 /// The candidate that is closest to a name, if one is close enough to be meant.
-pub(crate) fn nearest<'c>(name: &str, candidates: impl Iterator<Item = &'c str>) -> Option<&'c str> {
+pub fn nearest<'c>(name: &str, candidates: impl Iterator<Item = &'c str>) -> Option<&'c str> {
     // A third of the name may be wrong; more is another name.
     let allowed = (name.chars().count() / 3).max(1);
     candidates

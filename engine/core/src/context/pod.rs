@@ -1,0 +1,112 @@
+//! Where pods are: the object itself, or the template in what makes pods.
+
+use portal_document::{Builder, Document, Node};
+
+use crate::event::Event;
+
+/// A kind whose objects are pods or make some.
+#[derive(Debug)]
+pub(crate) struct Template {
+    pub(crate) group: &'static str,
+    pub(crate) kind: &'static str,
+    /// The way from an object to what has a pod's `metadata` and `spec`.
+    path: &'static [&'static str],
+}
+
+/// Which of a pod's lists a container is in.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum ContainerType {
+    Standard,
+    Init,
+    Ephemeral,
+}
+
+/// A pod, or the template of one.
+#[derive(Clone, Copy)]
+pub(crate) struct Pod<'a> {
+    pub(crate) spec: Option<Node<'a>>,
+    metadata: Option<Node<'a>>,
+}
+
+pub(crate) const TEMPLATES: [Template; 9] = [
+    Template { group: "", kind: "Pod", path: &[] },
+    Template { group: "apps", kind: "Deployment", path: &["spec", "template"] },
+    Template { group: "apps", kind: "StatefulSet", path: &["spec", "template"] },
+    Template { group: "apps", kind: "DaemonSet", path: &["spec", "template"] },
+    Template { group: "apps", kind: "ReplicaSet", path: &["spec", "template"] },
+    Template { group: "batch", kind: "Job", path: &["spec", "template"] },
+    Template { group: "batch", kind: "CronJob", path: &["spec", "jobTemplate", "spec", "template"] },
+    Template { group: "", kind: "ReplicationController", path: &["spec", "template"] },
+    Template { group: "", kind: "PodTemplate", path: &["template"] },
+];
+
+pub(crate) const CONTAINER_TYPES: [ContainerType; 3] =
+    [ContainerType::Standard, ContainerType::Init, ContainerType::Ephemeral];
+
+impl Template {
+    /// The template of a kind, if it has one.
+    pub(crate) fn of(group: &str, kind: &str) -> Option<&'static Template> {
+        TEMPLATES.iter().find(|template| (template.group, template.kind) == (group, kind))
+    }
+
+    pub(crate) fn is_pod(&self) -> bool {
+        self.path.is_empty()
+    }
+
+    pub(crate) fn pod<'a>(&self, object: Node<'a>) -> Pod<'a> {
+        let template = self.path.iter().try_fold(object, |node, name| node.get_str(name));
+        let part = |name| template.and_then(|template| template.get_str(name));
+        Pod { spec: part("spec"), metadata: part("metadata") }
+    }
+}
+
+impl ContainerType {
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            ContainerType::Standard => "standard",
+            ContainerType::Init => "init",
+            ContainerType::Ephemeral => "ephemeral",
+        }
+    }
+
+    fn list(self) -> &'static str {
+        match self {
+            ContainerType::Standard => "containers",
+            ContainerType::Init => "initContainers",
+            ContainerType::Ephemeral => "ephemeralContainers",
+        }
+    }
+}
+
+impl<'a> Pod<'a> {
+    /// Every container, of all three lists.
+    pub(crate) fn containers(self) -> impl Iterator<Item = (ContainerType, Node<'a>)> {
+        CONTAINER_TYPES.into_iter().flat_map(move |kind| {
+            let list = self.spec.and_then(|spec| spec.get_str(kind.list())).and_then(Node::as_array);
+            list.into_iter().flat_map(|list| list.iter()).map(move |container| (kind, container))
+        })
+    }
+
+    /// Which list a container is in. Found by its place: two containers may be equal.
+    pub(crate) fn container_type(self, container: Node<'_>) -> Option<ContainerType> {
+        self.containers().find(|(_, candidate)| candidate.is_at(container)).map(|(kind, _)| kind)
+    }
+
+    /// The metadata of the pods that an owner makes: the template's, with the owner's name and namespace, because a pod
+    /// gets its own from them.
+    pub(crate) fn metadata_of_made(self, event: &Event<'_>) -> Option<Document> {
+        let mut builder = Builder::new();
+        builder.begin_object();
+        for (key, value) in self.metadata.and_then(Node::as_object).into_iter().flat_map(|object| object.iter()) {
+            if !matches!(key, "name" | "namespace") {
+                builder.key(key).node(value);
+            }
+        }
+        builder.key("name").string(event.name);
+        if let Some(namespace) = event.namespace {
+            builder.key("namespace").string(namespace);
+        }
+        builder.end();
+        builder.finish().ok()
+    }
+}

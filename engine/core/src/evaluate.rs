@@ -1,0 +1,254 @@
+//! Judges an event by rules. Pure: the same input gives the same answer, and the answer says what was asked.
+
+mod host;
+#[cfg(test)]
+mod tests;
+
+use portal_crds::{EnforcementAction, Severity};
+use portal_document::Node;
+use portal_expr::{Arena, Limits, Observation, Value};
+
+use crate::{
+    context::{CONTAINER, METADATA, OBJECT, REQUEST, ROOTS, SECURITY_CONTEXT, SPEC, pod::ContainerType},
+    engine::{self, EvaluationError},
+    evaluate::host::RuleHost,
+    event::Event,
+    lookup::{Answer, Filter, Lookup, Query},
+    rule::{
+        JudgedKind, Rule, RuleSet,
+        matching::Verdict,
+        message::{harmless, shorten},
+        source::RuleId,
+    },
+};
+
+/// What came of judging an event.
+#[derive(Debug, Default)]
+pub struct Evaluation {
+    /// What violates which rule.
+    pub violations: Vec<Violation>,
+    /// Rules that could not be evaluated. Admission treats these as denials when failing closed.
+    pub failures: Vec<Failure>,
+    /// Every lookup that a rule made, found or not, so that a change to what it asks for re-evaluates this event's object.
+    pub reads: Vec<Query>,
+    /// Consistent reads that were not at hand. Not empty: fetch them and evaluate again.
+    pub needs: Vec<Query>,
+}
+
+/// An object, or a container of it, that violates a rule.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Violation {
+    /// The rule.
+    pub rule: RuleId,
+    /// How bad it is.
+    pub severity: Severity,
+    /// What admission does about it.
+    pub enforcement: EnforcementAction,
+    /// The name of the container, for rules that run per container.
+    pub container: Option<String>,
+    /// What people are told.
+    pub message: String,
+    /// What the rule saw.
+    pub saw: Option<String>,
+}
+
+/// A rule that could not be evaluated.
+#[derive(Clone, Debug)]
+pub struct Failure {
+    /// The rule.
+    pub rule: RuleId,
+    /// What admission would have done about a violation.
+    pub enforcement: EnforcementAction,
+    /// The name of the container, for rules that run per container.
+    pub container: Option<String>,
+    /// Why.
+    pub error: EvaluationError,
+}
+
+/// The longest value in what a rule saw.
+const MAX_SEEN: usize = 120;
+
+/// Judges an event by every rule that is for it.
+pub fn evaluate(rules: &RuleSet, lookup: &dyn Lookup, event: &Event<'_>, limits: &Limits) -> Evaluation {
+    let mut evaluation = Evaluation::default();
+    let mut arena = Arena::new();
+    for (rule, judged) in rules.for_kind(event.kind) {
+        let is_for_event = rule.fronts.contains(&event.front)
+            && (judged.versions.is_empty() || judged.versions.iter().any(|version| version == event.version))
+            && !(judged.expanded && event.subresource.is_some());
+        if !is_for_event {
+            continue;
+        }
+        match rule.matching.verdict(event) {
+            Verdict::Differs => continue,
+            Verdict::Matches => {}
+            Verdict::AskNamespace => match evaluation.ask_namespace(rule, lookup, event) {
+                Some(true) => {}
+                Some(false) | None => continue,
+            },
+        }
+        evaluation.judge(rule, judged, lookup, event, limits, &mut arena);
+    }
+    evaluation.reads.sort();
+    evaluation.reads.dedup();
+    evaluation.needs.sort();
+    evaluation.needs.dedup();
+    evaluation
+}
+
+impl Evaluation {
+    /// Whether the labels of the event's namespace fit. Nothing if that cannot be told, which is a failure of the rule.
+    fn ask_namespace(&mut self, rule: &Rule, lookup: &dyn Lookup, event: &Event<'_>) -> Option<bool> {
+        let (selector, namespace) = (rule.matching.namespace_selector.as_ref()?, event.namespace?);
+        // The labels of a namespace that is being written are in the request.
+        if event.kind.group.is_empty() && event.kind.kind == "Namespace" {
+            return Some(selector.matches(event.judged().and_then(labels)));
+        }
+        let query = Query {
+            kind: crate::kinds::Kinds::builtin().get("", "Namespace")?.clone(),
+            namespace: None,
+            filter: Filter::Name(namespace.to_owned()),
+            consistent: false,
+        };
+        let answer = lookup.answer(&query);
+        self.reads.push(query);
+        match answer {
+            Answer::Found(found) => Some(selector.matches(found.first().and_then(|found| labels(found.root())))),
+            other => {
+                let message = host::unanswered(&other, &format!("namespace {namespace}"));
+                self.fail(rule, None, EvaluationError::Unanswered(message));
+                None
+            }
+        }
+    }
+
+    fn judge(
+        &mut self,
+        rule: &Rule,
+        judged: &JudgedKind,
+        lookup: &dyn Lookup,
+        event: &Event<'_>,
+        limits: &Limits,
+        arena: &mut Arena,
+    ) {
+        let Some(object) = event.judged() else { return };
+        let pod = judged.template.map(|template| template.pod(object));
+        let made_metadata = pod.filter(|_| judged.expanded).and_then(|pod| pod.metadata_of_made(event));
+        let metadata = match &made_metadata {
+            Some(metadata) => Some(metadata.root()),
+            None => object.get_str("metadata"),
+        };
+        let mut roots = [Value::Nil; ROOTS];
+        roots[usize::from(OBJECT.0)] = Value::from_node(object);
+        roots[usize::from(METADATA.0)] = value_of(metadata);
+        roots[usize::from(REQUEST.0)] = value_of(event.request);
+        if let Some(spec) = pod.and_then(|pod| pod.spec) {
+            roots[usize::from(SPEC.0)] = Value::from_node(spec);
+            roots[usize::from(SECURITY_CONTEXT.0)] = value_of(spec.get_str("securityContext"));
+        }
+        let mut run = |evaluation: &mut Evaluation, container: Option<(ContainerType, Node<'_>)>| {
+            let mut roots = roots;
+            if let Some((_, container)) = container {
+                roots[usize::from(CONTAINER.0)] = Value::from_node(container);
+            }
+            let name = container.map(|(kind, container)| container_name(kind, container));
+            let host = RuleHost::new(rule, event, lookup, pod, roots);
+            evaluation.run(rule, &host, event, name, limits, arena);
+            arena.reset();
+        };
+        match pod {
+            Some(pod) if rule.per_container => pod.containers().for_each(|container| run(self, Some(container))),
+            _ => run(self, None),
+        }
+    }
+
+    fn run(
+        &mut self,
+        rule: &Rule,
+        host: &RuleHost<'_>,
+        event: &Event<'_>,
+        container: Option<String>,
+        limits: &Limits,
+        arena: &Arena,
+    ) {
+        let outcome = engine::evaluate(&*rule.expression, host, arena, limits, event.now);
+        let is_violation = match outcome {
+            Ok(Value::Bool(is_violation)) => Ok(is_violation),
+            Ok(Value::Nil) => Ok(false),
+            Ok(other) => Err(EvaluationError::NotBool(shorten(&harmless(&other.to_string()), MAX_SEEN))),
+            Err(error) => Err(error),
+        };
+        let (reads, needs) = host.asked();
+        self.reads.extend(reads);
+        if !needs.is_empty() {
+            // The answer would be a guess; the caller fetches and asks again.
+            self.needs.extend(needs);
+            return;
+        }
+        match is_violation {
+            Ok(false) => {}
+            Ok(true) => {
+                let seen = rule.expression.explain(host, arena, limits, event.now);
+                let saw = describe(&seen, container.as_deref());
+                let message = match &rule.message {
+                    Some(message) => message.render(host, limits, event.now),
+                    None => format!("violates rule {}", rule.id),
+                };
+                self.violations.push(Violation {
+                    rule: rule.id.clone(),
+                    severity: rule.severity,
+                    enforcement: rule.enforcement,
+                    container,
+                    message,
+                    saw,
+                });
+            }
+            Err(error) => self.fail(rule, container, error),
+        }
+    }
+
+    fn fail(&mut self, rule: &Rule, container: Option<String>, error: EvaluationError) {
+        self.failures.push(Failure { rule: rule.id.clone(), enforcement: rule.enforcement, container, error });
+    }
+}
+
+fn value_of(node: Option<Node<'_>>) -> Value<'_> {
+    node.map_or(Value::Nil, Value::from_node)
+}
+
+fn labels(object: Node<'_>) -> Option<Node<'_>> {
+    object.get_str("metadata")?.get_str("labels")
+}
+
+fn container_name(kind: ContainerType, container: Node<'_>) -> String {
+    let name = container.get_str("name").and_then(Node::as_str).unwrap_or_default();
+    if name.is_empty() { format!("({} container without a name)", kind.name()) } else { name.to_owned() }
+}
+
+/// What a rule saw, in a line: `container app: securityContext.privileged is true`.
+fn describe(seen: &[Observation<'_>], container: Option<&str>) -> Option<String> {
+    let mut parts: Vec<String> = Vec::new();
+    for observation in seen {
+        let subject = match container {
+            Some(_) => observation.subject.strip_prefix("container.").unwrap_or(&observation.subject),
+            None => &observation.subject,
+        };
+        let value = match observation.value {
+            Value::Nil => "not set".to_owned(),
+            Value::Text(text) => format!("{:?}", shorten(text, MAX_SEEN)),
+            other => shorten(&other.to_string(), MAX_SEEN),
+        };
+        let part = format!("{subject} is {value}");
+        if !parts.contains(&part) {
+            parts.push(part);
+        }
+    }
+    if parts.is_empty() {
+        return None;
+    }
+    let seen = parts.join(", ");
+    Some(harmless(&match container {
+        Some(container) => format!("container {container}: {seen}"),
+        None => seen,
+    }))
+}

@@ -1,0 +1,197 @@
+//! Answers for what an expression names while a rule is evaluated: roots, sugar, lookups.
+
+use std::cell::RefCell;
+use std::sync::Arc;
+
+use portal_document::{Document, Node};
+use portal_expr::{ComputedId, Failure, Host, Machine, Slot, Value};
+use typed_arena::Arena as Kept;
+
+use crate::{
+    context::{
+        BY_NAME, CONTAINER_TYPE, IMAGE_NAME, IMAGE_REGISTRY, IMAGE_SHA256, IMAGE_TAG, ROOTS, SECCOMP_PROFILE_TYPE,
+        image::Image, pod::Pod,
+    },
+    event::{Event, Operation},
+    lookup::{Answer, Filter, Lookup, Query},
+    rule::{LookupSite, Rule},
+    selector::Selector,
+};
+
+/// One rule, one object, one container.
+pub(super) struct RuleHost<'a> {
+    rule: &'a Rule,
+    event: &'a Event<'a>,
+    lookup: &'a dyn Lookup,
+    pod: Option<Pod<'a>>,
+    roots: [Value<'a>; ROOTS],
+    /// What lookups found, for as long as the evaluation works with it.
+    found: Kept<Arc<Document>>,
+    /// What was asked. Written by calls.
+    reads: RefCell<Vec<Query>>,
+    /// What could not be answered without asking the API server. Written by calls.
+    needs: RefCell<Vec<Query>>,
+}
+
+impl<'a> RuleHost<'a> {
+    pub(super) fn new(
+        rule: &'a Rule,
+        event: &'a Event<'a>,
+        lookup: &'a dyn Lookup,
+        pod: Option<Pod<'a>>,
+        roots: [Value<'a>; ROOTS],
+    ) -> RuleHost<'a> {
+        let (reads, needs) = (RefCell::default(), RefCell::default());
+        RuleHost { rule, event, lookup, pod, roots, found: Kept::new(), reads, needs }
+    }
+
+    /// What was asked, and what of it could not be answered yet.
+    pub(super) fn asked(&self) -> (Vec<Query>, Vec<Query>) {
+        (self.reads.take(), self.needs.take())
+    }
+
+    fn look_up<'h>(
+        &'h self,
+        site: &LookupSite,
+        function: portal_expr::FunctionId,
+        arguments: &[Value<'h>],
+    ) -> Result<Vec<Node<'h>>, Failure> {
+        let argument = |index: usize| arguments.get(index).copied().unwrap_or(Value::Nil);
+        let (namespace, subject) = if site.kind.namespaced {
+            (self.namespace(site, argument(0))?, argument(1))
+        } else if argument(0).is_nil() {
+            (None, argument(1))
+        } else {
+            (None, argument(0))
+        };
+        let filter = if function == BY_NAME {
+            match subject {
+                Value::Text(name) => Filter::Name(name.to_owned()),
+                other => return Err(Failure::new(format!("the name of {} is text, not {other}", site.kind.plural))),
+            }
+        } else {
+            match subject {
+                Value::Nil => Filter::Labels(Selector::default()),
+                selector => Filter::Labels(Selector::from_value(selector).map_err(Failure::new)?),
+            }
+        };
+        let query = Query { kind: Arc::clone(&site.kind), namespace, filter, consistent: site.consistent };
+        self.ask(query)
+    }
+
+    /// The namespace that is meant, none for all. A field that is missing must not become all of them.
+    fn namespace(&self, site: &LookupSite, argument: Value<'_>) -> Result<Option<String>, Failure> {
+        let Value::Text(namespace) = argument else {
+            return Err(Failure::new(format!(
+                "the namespace of {} is text, not {argument}: write \"*\" for all namespaces",
+                site.kind.plural
+            )));
+        };
+        match &self.rule.id.namespace {
+            Some(own) if own != namespace => Err(Failure::new(format!(
+                "a PortalRule sees its own namespace only, and this one asks for {} in `{namespace}`",
+                site.kind.plural
+            ))),
+            _ => Ok((namespace != "*").then(|| namespace.to_owned())),
+        }
+    }
+
+    /// Answers a query, with the incoming object laid over what is there.
+    fn ask(&self, query: Query) -> Result<Vec<Node<'_>>, Failure> {
+        let answer = self.lookup.answer(&query);
+        self.reads.borrow_mut().push(query.clone());
+        let found = match answer {
+            Answer::Found(found) => found,
+            Answer::Needs => {
+                self.needs.borrow_mut().push(query);
+                return Err(Failure::new("a consistent read is not at hand"));
+            }
+            other => return Err(Failure::new(unanswered(&other, &query.kind.plural))),
+        };
+        let event = self.event;
+        let is_same_kind = (&event.kind.group, &event.kind.kind) == (&query.kind.group, &query.kind.kind);
+        let is_overlaid = is_same_kind && event.subresource.is_none();
+        let is_namesake = |object: Node<'_>| {
+            let metadata = object.get_str("metadata");
+            let text = |name| metadata.and_then(|metadata| metadata.get_str(name)).and_then(Node::as_str);
+            text("name") == Some(event.name) && text("namespace") == event.namespace
+        };
+        let mut nodes: Vec<Node<'_>> = found
+            .into_iter()
+            .map(|document| self.found.alloc(document).root())
+            .filter(|object| !is_overlaid || !is_namesake(*object))
+            .collect();
+        if let Some(incoming) = event.object.filter(|_| is_overlaid && event.operation != Operation::Delete)
+            && query.selects(event.kind, incoming, event.name, event.namespace)
+        {
+            nodes.push(incoming);
+        }
+        Ok(nodes)
+    }
+}
+
+impl Host for RuleHost<'_> {
+    fn root(&self, slot: Slot) -> Value<'_> {
+        self.roots.get(usize::from(slot.0)).copied().unwrap_or(Value::Nil)
+    }
+
+    fn computed<'a>(&'a self, field: ComputedId, base: Value<'a>, _: &Machine<'a>) -> Result<Value<'a>, Failure> {
+        let text = |text: Option<&'a str>| text.map_or(Value::Nil, Value::Text);
+        Ok(match (field, base) {
+            (CONTAINER_TYPE, Value::Node(container)) => {
+                let kind = self.pod.and_then(|pod| pod.container_type(container));
+                text(kind.map(|kind| kind.name()))
+            }
+            (SECCOMP_PROFILE_TYPE, Value::Node(context)) => {
+                let profile = context.get_str("seccompProfile").and_then(|profile| profile.get_str("type"));
+                text(profile.and_then(Node::as_str))
+            }
+            (_, Value::Text(reference)) => {
+                let image = Image::parse(reference);
+                match field {
+                    IMAGE_REGISTRY => Value::Text(image.registry),
+                    IMAGE_NAME => Value::Text(image.name),
+                    IMAGE_TAG => text(image.tag),
+                    IMAGE_SHA256 => text(image.sha256),
+                    _ => Value::Nil,
+                }
+            }
+            // The object is not of the form that Kubernetes would take: the field is missing, as others are.
+            _ => Value::Nil,
+        })
+    }
+
+    fn call<'a>(&'a self, site: usize, arguments: &[Value<'a>], machine: &Machine<'a>) -> Result<Value<'a>, Failure> {
+        let function = self.rule.expression.calls().get(site).map(|call| call.function);
+        let (Some(function), Some(lookup)) = (function, self.rule.lookups.get(site)) else {
+            return Err(Failure::new("the rule calls what it did not declare"));
+        };
+        let Some(lookup) = lookup else {
+            let [selector, labels] = *arguments else {
+                return Err(Failure::new("selects takes a selector and labels"));
+            };
+            // A selector that is not there selects nothing, as everywhere in Kubernetes; an empty one selects all.
+            if selector.is_nil() {
+                return Ok(Value::Bool(false));
+            }
+            let selector = Selector::from_value(selector).map_err(Failure::new)?;
+            return selector.matches_value(labels).map(Value::Bool).map_err(Failure::new);
+        };
+        let nodes = self.look_up(lookup, function, arguments)?;
+        if function == BY_NAME {
+            return Ok(nodes.first().map_or(Value::Nil, |node| Value::from_node(*node)));
+        }
+        machine.step(nodes.len() as u64)?;
+        let values: Vec<Value<'a>> = nodes.into_iter().map(Value::from_node).collect();
+        machine.list(&values)
+    }
+}
+
+/// Why there is no answer. Never an empty one: a rule that cannot see must not pass.
+pub(super) fn unanswered(answer: &Answer, what: &str) -> String {
+    match answer {
+        Answer::NotSynced => format!("{what} could not be read: the cache is not filled yet"),
+        Answer::Forbidden(reason) => format!("{what} may not be read: {reason}"),
+        Answer::Needs | Answer::Found(_) => format!("{what} are not at hand"),
+    }
+}

@@ -1,0 +1,250 @@
+use std::sync::Arc;
+
+use expect_test::{Expect, expect};
+
+use crate::testing::{Objects, documents, judge, rules};
+
+/// Compiles rules, judges an object by them, and compares what comes out.
+#[track_caller]
+fn check_in(cluster: &str, rule: &str, object: &str, expected: Expect) {
+    let (rules, problems) = rules(rule);
+    let cluster =
+        Objects(documents(cluster).into_iter().filter(|document| !document.root().is_null()).map(Arc::new).collect());
+    let mut lines = problems;
+    lines
+        .extend(documents(object).iter().map(|object| judge(&rules, object, &cluster)).filter(|text| !text.is_empty()));
+    expected.assert_eq(&lines.join("\n"));
+}
+
+#[track_caller]
+fn check(rule: &str, object: &str, expected: Expect) {
+    check_in("", rule, object, expected);
+}
+
+fn pod_rule(expression: &str) -> String {
+    format!("name: r\nmatch: {{gvk: [{{kind: Pod}}]}}\nrule: {expression:?}\n")
+}
+
+const POD: &str = "
+apiVersion: v1
+kind: Pod
+metadata: {name: api, namespace: shop, labels: {app: api}}
+spec:
+  hostNetwork: true
+  initContainers: [{name: setup, image: 'registry:5000/setup@sha256:abc'}]
+  containers:
+  - {name: app, image: nginx, securityContext: {privileged: true, seccompProfile: {type: Unconfined}}}
+  - {name: side, image: 'ghcr.io/acme/side:1'}
+";
+
+const DEPLOYMENT: &str = "
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: web, namespace: shop, labels: {of: deployment}}
+spec:
+  template:
+    metadata: {name: other, labels: {of: template}}
+    spec: {containers: [{name: app, image: nginx, securityContext: {privileged: true}}]}
+";
+
+#[test]
+fn a_rule_that_mentions_container_runs_for_each() {
+    check(
+        &pod_rule("container.securityContext.privileged == true"),
+        POD,
+        expect!["r: violates rule r (container app: securityContext.privileged is true)"],
+    );
+    check(
+        &pod_rule("container.image.tag == 'latest' || container.image.sha256 == 'abc'"),
+        POD,
+        expect![[r#"
+            r: violates rule r (container app: image.tag is "latest")
+            r: violates rule r (container setup: image.sha256 is "abc")"#]],
+    );
+}
+
+#[test]
+fn a_rule_that_does_not_runs_once() {
+    check(&pod_rule("spec.hostNetwork == true"), POD, expect!["r: violates rule r (spec.hostNetwork is true)"]);
+    check(
+        &pod_rule("any(spec.initContainers, .containerType == 'init' && .image.registry == 'registry:5000')"),
+        POD,
+        expect![[
+            r#"r: violates rule r (spec.initContainers[0].containerType is "init", spec.initContainers[0].image.registry is "registry:5000")"#
+        ]],
+    );
+}
+
+#[test]
+fn sugar_belongs_to_the_type() {
+    check(
+        &pod_rule("container.securityContext.seccompProfileType == 'Unconfined'"),
+        POD,
+        expect![[r#"r: violates rule r (container app: securityContext.seccompProfileType is "Unconfined")"#]],
+    );
+}
+
+#[test]
+fn what_is_missing_is_empty_or_nil() {
+    check(
+        &pod_rule("'ALL' not in container.securityContext.capabilities.drop"),
+        POD,
+        expect![[r#"
+            r: violates rule r (container app: securityContext.capabilities.drop is [])
+            r: violates rule r (container side: securityContext.capabilities.drop is [])
+            r: violates rule r (container setup: securityContext.capabilities.drop is [])"#]],
+    );
+    check(
+        &pod_rule("metadata.annotations.owner == nil"),
+        POD,
+        expect!["r: violates rule r (metadata.annotations.owner is not set)"],
+    );
+}
+
+#[test]
+fn a_typo_is_told_with_the_nearest_name() {
+    check(
+        &pod_rule("container.securityContext.privilged == true"),
+        "",
+        expect![[r#"
+            Error: rule r: rule: 1:27: SecurityContext has no field `privilged`, did you mean `privileged`?
+             | container.securityContext.privilged == true
+             |                           ^"#]],
+    );
+}
+
+#[test]
+fn a_deployment_is_judged_as_the_pods_that_it_makes() {
+    check(
+        &pod_rule(
+            "container.securityContext.privileged == true && metadata.labels.of == 'template' && metadata.name == 'web'",
+        ),
+        DEPLOYMENT,
+        expect![[
+            r#"r: violates rule r (container app: securityContext.privileged is true, metadata.labels.of is "template", metadata.name is "web")"#
+        ]],
+    );
+    // A kind that is named has its own metadata.
+    check(
+        "name: r\nmatch: {gvk: [{group: apps, kind: Deployment}]}\nrule: metadata.labels.of == 'deployment' && container.name == 'app'",
+        DEPLOYMENT,
+        expect![[r#"r: violates rule r (container app: metadata.labels.of is "deployment", name is "app")"#]],
+    );
+    // Not what reads the object, and not what asks not to be.
+    check(&pod_rule("object.kind != 'Pod'"), DEPLOYMENT, expect![""]);
+    check(
+        "name: r\nmatch: {gvk: [{kind: Pod}], podControllers: false}\nrule: container.name == 'app'",
+        DEPLOYMENT,
+        expect![""],
+    );
+}
+
+#[test]
+fn a_message_shows_values() {
+    let rule = pod_rule("container.securityContext.privileged == true");
+    check(
+        &format!(
+            "{rule}message: '{{{{ container.name }}}} in {{{{ metadata.namespace }}}} is privileged: {{{{ spec.hostPID }}}}'"
+        ),
+        POD,
+        expect!["r: app in shop is privileged: nil (container app: securityContext.privileged is true)"],
+    );
+}
+
+const PDB: &str = "
+apiVersion: policy/v1
+kind: PodDisruptionBudget
+metadata: {name: web, namespace: shop}
+spec: {selector: {matchLabels: {of: template}}}
+";
+
+const NEEDS_PDB: &str = "
+name: pdb
+match: {gvk: [{group: apps, kind: Deployment}]}
+rule: none(cluster.poddisruptionbudgets.list(metadata.namespace), selects(.spec.selector, object.spec.template.metadata.labels))
+";
+
+#[test]
+fn lookups_are_answered_and_recorded() {
+    check_in(
+        PDB,
+        NEEDS_PDB,
+        DEPLOYMENT,
+        expect![[r#"asked for poddisruptionbudgets in Some("shop"): Labels(Selector { requirements: {} })"#]],
+    );
+    check_in(
+        &PDB.replace("shop", "other"),
+        NEEDS_PDB,
+        DEPLOYMENT,
+        expect![[r#"
+            pdb: violates rule pdb (poddisruptionbudgets is [])
+            asked for poddisruptionbudgets in Some("shop"): Labels(Selector { requirements: {} })"#]],
+    );
+}
+
+#[test]
+fn a_lookup_sees_the_incoming_object() {
+    check(
+        &pod_rule(
+            "len(cluster.pods.list('shop', {app: 'api'})) == 1 && cluster.pods.byName('shop', 'api').spec.hostNetwork",
+        ),
+        POD,
+        expect![[r#"
+            r: violates rule r (len(pods) is 1, pods.spec.hostNetwork is true)
+            asked for pods in Some("shop"): Name("api")
+            asked for pods in Some("shop"): Labels(Selector { requirements: {Requirement { key: "app", test: In({"api"}) }} })"#]],
+    );
+}
+
+#[test]
+fn a_namespace_that_is_missing_is_a_failure() {
+    check(
+        &pod_rule("len(cluster.services.list(metadata.labels.nothing)) == 0"),
+        POD,
+        expect![[r#"
+            r failed: 1:22: the namespace of services is text, not <nil>: write "*" for all namespaces
+             | len(cluster.services.list(metadata.labels.nothing)) == 0
+             |                      ^"#]],
+    );
+}
+
+#[test]
+fn a_rule_of_a_namespace_never_leaves_it() {
+    let rule = |expression: &str| {
+        format!(
+            "apiVersion: portal.io/v1alpha1\nkind: PortalRule\nmetadata: {{name: r, namespace: shop}}\nspec:\n  match: {{gvk: [{{kind: Pod}}]}}\n  rule: {expression:?}\n"
+        )
+    };
+    check(
+        &rule("true"),
+        &POD.replace("shop", "other"),
+        expect!["Warning: rule shop/r: rule: 1:1: this reads nothing, so its answer is always the same"],
+    );
+    check(
+        &rule("len(cluster.secrets.list('other')) > 0"),
+        "",
+        expect![[
+            r#"Error: rule shop/r: rule: 1:21: a PortalRule sees its own namespace only: write "shop" or metadata.namespace"#
+        ]],
+    );
+    check(
+        &rule("len(cluster.secrets.list('*')) > 0"),
+        "",
+        expect![[
+            r#"Error: rule shop/r: rule: 1:21: a PortalRule sees its own namespace only: write "shop" or metadata.namespace"#
+        ]],
+    );
+    check(
+        &rule("cluster.nodes.byName('a') != nil"),
+        "",
+        expect!["Error: rule shop/r: rule: 1:15: a PortalRule sees its own namespace only, and `nodes` are in none"],
+    );
+    check(
+        &rule("len(cluster.services.list(metadata.labels.app)) == 0"),
+        POD,
+        expect![[r#"
+        shop/r failed: 1:22: a PortalRule sees its own namespace only, and this one asks for services in `api`
+         | len(cluster.services.list(metadata.labels.app)) == 0
+         |                      ^"#]],
+    );
+}

@@ -1,0 +1,65 @@
+//! What happened to one object: what rules are asked about.
+
+use portal_document::Node;
+use portal_expr::Moment;
+
+use crate::kinds::Kind;
+
+/// One object and what happened to it.
+#[derive(Clone, Copy, Debug)]
+pub struct Event<'a> {
+    /// Who asks.
+    pub front: Front,
+    /// What is done to the object.
+    pub operation: Operation,
+    /// The kind of the resource. With a subresource the object itself may be of another one.
+    pub kind: &'a Kind,
+    /// The version that the object is written in.
+    pub version: &'a str,
+    /// The part of the resource that is written, if it is not the whole.
+    pub subresource: Option<&'a str>,
+    /// The namespace, for kinds that have one.
+    pub namespace: Option<&'a str>,
+    /// The name. While one is still to be made up, what it will begin with.
+    pub name: &'a str,
+    /// The object as it will be. Nothing on DELETE.
+    pub object: Option<Node<'a>>,
+    /// The object as it was. Nothing on CREATE.
+    pub old_object: Option<Node<'a>>,
+    /// The request, in the form that an AdmissionReview has it. Nothing where there is none.
+    pub request: Option<Node<'a>>,
+    /// When.
+    pub now: Moment,
+}
+
+/// Who asks for a judgement.
+#[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
+pub enum Front {
+    /// A request that may be denied.
+    Admission,
+    /// An object that is in the cluster.
+    Audit,
+}
+
+/// What is done to an object.
+#[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
+pub enum Operation {
+    /// It is made.
+    Create,
+    /// It is changed.
+    Update,
+    /// It is removed.
+    Delete,
+    /// It is connected to, as by `kubectl exec`.
+    Connect,
+}
+
+impl<'a> Event<'a> {
+    /// The object that a rule sees: on DELETE the one that goes.
+    pub fn judged(&self) -> Option<Node<'a>> {
+        match self.operation {
+            Operation::Delete => self.old_object,
+            _ => self.object,
+        }
+    }
+}

@@ -1,0 +1,63 @@
+//! What a rule asks of the cluster, and who answers.
+
+use std::sync::Arc;
+
+use portal_document::{Document, Node};
+
+use crate::{kinds::Kind, selector::Selector};
+
+/// A question about objects other than the one that is judged.
+#[derive(Clone, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
+pub struct Query {
+    /// The kind that is asked for.
+    pub kind: Arc<Kind>,
+    /// The namespace; none for all of them, and for kinds without.
+    pub namespace: Option<String>,
+    /// Which objects.
+    pub filter: Filter,
+    /// Whether the answer must be as fresh as the API server's.
+    pub consistent: bool,
+}
+
+/// Which objects of a kind are asked for.
+#[derive(Clone, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
+pub enum Filter {
+    /// The one of this name.
+    Name(String),
+    /// Those with these labels.
+    Labels(Selector),
+}
+
+/// What is known.
+#[derive(Clone, Debug)]
+pub enum Answer {
+    /// These objects, and no others.
+    Found(Vec<Arc<Document>>),
+    /// The cache is not filled yet. Never taken for an empty answer.
+    NotSynced,
+    /// Nobody may read this.
+    Forbidden(String),
+    /// A consistent read that is not at hand: fetch it and evaluate again.
+    Needs,
+}
+
+/// Answers questions from what is at hand. Does not block.
+pub trait Lookup {
+    /// What is known.
+    fn answer(&self, query: &Query) -> Answer;
+}
+
+impl Query {
+    /// Whether an object of this name is one that is asked for. Also how a change leads back to who asked.
+    pub fn selects(&self, kind: &Kind, object: Node<'_>, name: &str, namespace: Option<&str>) -> bool {
+        let is_there = (&self.kind.group, &self.kind.kind) == (&kind.group, &kind.kind)
+            && (self.namespace.is_none() || self.namespace.as_deref() == namespace);
+        is_there
+            && match &self.filter {
+                Filter::Name(wanted) => wanted == name,
+                Filter::Labels(selector) => {
+                    selector.matches(object.get_str("metadata").and_then(|metadata| metadata.get_str("labels")))
+                }
+            }
+    }
+}

@@ -1,0 +1,112 @@
+//! A rule that was checked and compiled, and the set of them.
+
+pub(crate) mod glob;
+pub(crate) mod matching;
+pub(crate) mod message;
+
+pub mod compile;
+pub mod diagnostic;
+pub mod load;
+pub mod source;
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use portal_crds::{Action, EnforcementAction, Severity};
+
+use crate::{
+    context::pod::Template,
+    engine::Expression,
+    event::Front,
+    kinds::Kind,
+    rule::{matching::Matching, message::Message, source::RuleId},
+};
+
+/// A rule that can be evaluated.
+#[derive(Debug)]
+pub struct Rule {
+    /// Its name.
+    pub id: RuleId,
+    /// How bad a violation is.
+    pub severity: Severity,
+    /// What admission does about one.
+    pub enforcement: EnforcementAction,
+    /// Where it runs.
+    pub fronts: Vec<Front>,
+    /// What is done about a violation.
+    pub actions: Vec<Action>,
+    /// The kinds that it judges, expanded ones included.
+    pub judged: Vec<JudgedKind>,
+    /// Whether it reads `request`.
+    pub reads_request: bool,
+    /// Whether its answer changes with time alone.
+    pub uses_now: bool,
+    /// The kinds that it looks up, by the numbers of its call sites.
+    pub(crate) lookups: Vec<Option<LookupSite>>,
+    pub(crate) matching: Matching,
+    pub(crate) per_container: bool,
+    pub(crate) expression: Box<dyn Expression>,
+    pub(crate) message: Option<Message>,
+}
+
+/// A kind that a rule judges.
+#[derive(Clone, Debug)]
+pub struct JudgedKind {
+    /// The kind.
+    pub kind: Arc<Kind>,
+    /// The versions that the rule names; none for any.
+    pub versions: Vec<String>,
+    /// Whether the rule names pods, and this kind makes them.
+    pub expanded: bool,
+    pub(crate) template: Option<&'static Template>,
+}
+
+/// A place in a rule that asks for other objects.
+#[derive(Clone, Debug)]
+pub struct LookupSite {
+    /// The kind that is asked for.
+    pub kind: Arc<Kind>,
+    /// The namespace, if it is written in the rule. `*` stands for all.
+    pub namespace: Option<String>,
+    /// Whether it asks for fresh answers.
+    pub consistent: bool,
+}
+
+/// Rules, found by the kind of what they judge. Immutable: a change makes another set.
+#[derive(Debug, Default)]
+pub struct RuleSet {
+    rules: Vec<Arc<Rule>>,
+    by_kind: HashMap<String, Vec<(usize, usize)>>,
+}
+
+impl RuleSet {
+    /// A set of these rules.
+    pub fn new(rules: Vec<Arc<Rule>>) -> RuleSet {
+        let mut by_kind: HashMap<String, Vec<(usize, usize)>> = HashMap::new();
+        for (number, rule) in rules.iter().enumerate() {
+            for (place, judged) in rule.judged.iter().enumerate() {
+                by_kind.entry(key(&judged.kind)).or_default().push((number, place));
+            }
+        }
+        RuleSet { rules, by_kind }
+    }
+
+    /// The rules, in the order in which they came.
+    pub fn rules(&self) -> &[Arc<Rule>] {
+        &self.rules
+    }
+
+    /// The rules that name a kind, with what they know of it.
+    pub fn for_kind(&self, kind: &Kind) -> impl Iterator<Item = (&Rule, &JudgedKind)> {
+        let found = self.by_kind.get(&key(kind)).map(Vec::as_slice).unwrap_or_default();
+        found.iter().map(|(number, place)| {
+            let rule = &self.rules[*number];
+            (&**rule, &rule.judged[*place])
+        })
+    }
+}
+
+/// Group and kind in one text: neither can contain a slash.
+fn key(kind: &Kind) -> String {
+    format!("{}/{}", kind.group, kind.kind)
+}

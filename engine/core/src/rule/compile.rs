@@ -1,0 +1,347 @@
+//! From the text of rules to rules that can be evaluated. A bad rule is a diagnostic and affects no other.
+
+mod actions;
+mod lookups;
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use portal_crds::{Mode, RuleSpec};
+use portal_expr::{Error, Schema};
+
+use crate::{
+    context::{
+        self, CONTAINER, OBJECT, REQUEST,
+        pod::{TEMPLATES, Template},
+    },
+    engine::{Expression, ExpressionEngine},
+    event::Front,
+    kinds::{Kind, Kinds},
+    rule::{
+        JudgedKind, Rule, RuleSet,
+        diagnostic::{Diagnostic, Excerpt, Level, Step},
+        matching::Matching,
+        message::{Message, MessageError},
+        source::RuleSource,
+    },
+};
+
+/// Compiles rules. Of rules with the same name the first one stays, and the others are told.
+pub fn compile(sources: &[RuleSource], kinds: &Kinds, engine: &dyn ExpressionEngine) -> (RuleSet, Vec<Diagnostic>) {
+    let mut rules = Vec::new();
+    let mut diagnostics = Vec::new();
+    let mut names = HashSet::new();
+    for source in sources {
+        if !names.insert(&source.id) {
+            let mut compiler = Compiler::new(source, kinds, engine);
+            compiler.error(&["metadata", "name"], format!("another rule is called `{}` too: rename one", source.id));
+            diagnostics.append(&mut compiler.diagnostics);
+            continue;
+        }
+        let (rule, mut found) = compile_rule(source, kinds, engine);
+        rules.extend(rule.map(Arc::new));
+        diagnostics.append(&mut found);
+    }
+    (RuleSet::new(rules), diagnostics)
+}
+
+/// Compiles one rule. Nothing comes of a rule that has an error or is switched off.
+pub fn compile_rule(
+    source: &RuleSource,
+    kinds: &Kinds,
+    engine: &dyn ExpressionEngine,
+) -> (Option<Rule>, Vec<Diagnostic>) {
+    let mut compiler = Compiler::new(source, kinds, engine);
+    let rule = compiler.compile().filter(|_| source.spec.enabled && !compiler.has_error());
+    (rule, compiler.diagnostics)
+}
+
+struct Compiler<'a> {
+    source: &'a RuleSource,
+    spec: &'a RuleSpec,
+    kinds: &'a Kinds,
+    engine: &'a dyn ExpressionEngine,
+    diagnostics: Vec<Diagnostic>,
+}
+
+impl<'a> Compiler<'a> {
+    fn new(source: &'a RuleSource, kinds: &'a Kinds, engine: &'a dyn ExpressionEngine) -> Compiler<'a> {
+        Compiler { source, spec: &source.spec, kinds, engine, diagnostics: Vec::new() }
+    }
+
+    fn compile(&mut self) -> Option<Rule> {
+        let mut judged = self.judged();
+        self.check_actions();
+        let matching = Matching::new(&self.spec.matching, &self.spec.exceptions, self.source.id.namespace.clone());
+        let matching = matching.map_err(|message| self.error(&["match"], message)).ok();
+        if judged.is_empty() {
+            return None;
+        }
+        let pods = judged.iter().all(|judged| judged.template.is_some());
+        let schema = if pods { &*context::PODS } else { &*context::ANY_KIND };
+        let expression = self.expression(schema, &judged)?;
+        let facts = expression.facts();
+        let per_container = facts.reads_root(CONTAINER);
+        let reads_request = facts.reads_root(REQUEST);
+        if !facts.reads_root(OBJECT) && !reads_request {
+            self.expand(&mut judged);
+        }
+        let fronts = self.fronts(reads_request);
+        let lookups = self.lookups(&*expression);
+        let message = self.message(schema, per_container);
+        let uses_now = facts.uses_now;
+        if uses_now && fronts.contains(&Front::Audit) {
+            self.warning(
+                &["rule"],
+                "`now()` changes without an event: audit asks again only when the object changes or on a resync"
+                    .to_owned(),
+            );
+        }
+        self.warn_of_unreachable(&judged);
+        Some(Rule {
+            id: self.source.id.clone(),
+            severity: self.spec.severity,
+            enforcement: self.spec.enforcement_action,
+            fronts,
+            actions: self.actions(),
+            judged,
+            reads_request,
+            uses_now,
+            lookups,
+            matching: matching?,
+            per_container,
+            expression,
+            message,
+        })
+    }
+
+    /// The kinds that `match` names. A kind that is not served is told; the rule works for the others.
+    fn judged(&mut self) -> Vec<JudgedKind> {
+        let mut judged: Vec<JudgedKind> = Vec::new();
+        let mut missing = Vec::new();
+        for (index, gvk) in self.spec.matching.gvk.iter().enumerate() {
+            let field = |name: &str| {
+                [
+                    Step::Field("match".to_owned()),
+                    Step::Field("gvk".to_owned()),
+                    Step::Index(index),
+                    Step::Field(name.to_owned()),
+                ]
+            };
+            let Some(kind) = self.kinds.get(&gvk.group, &gvk.kind) else {
+                missing.push((field("kind"), self.unknown_kind(&gvk.group, &gvk.kind)));
+                continue;
+            };
+            if gvk.version != "*" && !kind.versions.contains(&gvk.version) {
+                let message = format!(
+                    "`{}` is not served in version `{}`: there is {}",
+                    gvk.kind,
+                    gvk.version,
+                    kind.versions.join(", ")
+                );
+                missing.push((field("version"), message));
+                continue;
+            }
+            if self.source.id.namespace.is_some() && !kind.namespaced {
+                let message = format!(
+                    "a PortalRule sees its own namespace only, and `{}` is in none: use a PortalClusterRule",
+                    gvk.kind
+                );
+                self.add(&field("kind"), Level::Error, message);
+                continue;
+            }
+            let versions = if gvk.version == "*" { Vec::new() } else { vec![gvk.version.clone()] };
+            match judged.iter_mut().find(|judged| judged.kind == *kind) {
+                Some(known) if versions.is_empty() || known.versions.is_empty() => known.versions.clear(),
+                Some(known) => known.versions.extend(versions),
+                None => judged.push(JudgedKind {
+                    template: Template::of(&kind.group, &kind.kind),
+                    kind: Arc::clone(kind),
+                    versions,
+                    expanded: false,
+                }),
+            }
+        }
+        let level = if judged.is_empty() { Level::Error } else { Level::Warning };
+        for (field, message) in missing {
+            self.add(&field, level, message);
+            if let Some(diagnostic) = self.diagnostics.last_mut() {
+                diagnostic.awaits_kind = true;
+            }
+        }
+        judged
+    }
+
+    fn unknown_kind(&self, group: &str, kind: &str) -> String {
+        let elsewhere: Vec<&Kind> = self.kinds.iter().filter(|candidate| candidate.kind == kind).collect();
+        let name = if group.is_empty() { "the core group".to_owned() } else { format!("group `{group}`") };
+        match &elsewhere[..] {
+            [] => {
+                let nearest = portal_expr::nearest(kind, self.kinds.iter().map(|kind| kind.kind.as_str()));
+                let hint = nearest.map(|nearest| format!(", did you mean `{nearest}`?")).unwrap_or_default();
+                format!("no kind `{kind}` is served in {name}{hint}")
+            }
+            found => {
+                let groups: Vec<String> = found.iter().map(|kind| format!("`group: {:?}`", kind.group)).collect();
+                format!("no kind `{kind}` is served in {name}: write {}", groups.join(" or "))
+            }
+        }
+    }
+
+    fn expression(&mut self, schema: &Schema, judged: &[JudgedKind]) -> Option<Box<dyn Expression>> {
+        match self.engine.compile(&self.spec.rule, schema) {
+            Ok(expression) => {
+                for warning in expression.warnings() {
+                    let place = format!("{}:{}: {}", warning.line, warning.column, warning.message);
+                    self.warning(&["rule"], place);
+                }
+                Some(expression)
+            }
+            Err(error) => {
+                // What is wrong may be that the kinds have no pods, and not the name.
+                let without = judged.iter().find(|judged| judged.template.is_none());
+                let hint = without.filter(|_| self.engine.compile(&self.spec.rule, &context::PODS).is_ok()).map(|judged| {
+                    format!(
+                        "`container`, `spec` and `securityContext` are those of a pod, and `{}` has none: use `object`",
+                        judged.kind.kind
+                    )
+                });
+                self.expression_error(&["rule"], error, hint);
+                None
+            }
+        }
+    }
+
+    /// A rule for pods that reads nothing but what every pod has judges what makes pods too.
+    fn expand(&mut self, judged: &mut Vec<JudgedKind>) {
+        let names_pods = judged.iter().any(|judged| judged.template.is_some_and(Template::is_pod));
+        if !names_pods || !self.spec.matching.pod_controllers {
+            return;
+        }
+        for template in TEMPLATES.iter().filter(|template| !template.is_pod()) {
+            let Some(kind) = self.kinds.get(template.group, template.kind) else { continue };
+            if !judged.iter().any(|judged| judged.kind == *kind) {
+                let kind = Arc::clone(kind);
+                judged.push(JudgedKind { kind, versions: Vec::new(), expanded: true, template: Some(template) });
+            }
+        }
+    }
+
+    fn fronts(&mut self, reads_request: bool) -> Vec<Front> {
+        let Some(modes) = &self.spec.mode else {
+            return if reads_request { vec![Front::Admission] } else { vec![Front::Admission, Front::Audit] };
+        };
+        if reads_request && modes.contains(&Mode::Audit) {
+            self.error(
+                &["mode"],
+                "the rule reads `request`, which only admission has: remove `audit` from mode, or `request` from the rule"
+                    .to_owned(),
+            );
+        }
+        modes.iter().map(|mode| Front::from(*mode)).collect()
+    }
+
+    fn message(&mut self, schema: &Schema, per_container: bool) -> Option<Message> {
+        let text = self.spec.message.as_deref()?;
+        match Message::compile(text, schema, self.engine) {
+            Ok(message) => {
+                let reads_container = message.expressions().any(|expression| expression.facts().reads_root(CONTAINER));
+                if reads_container && !per_container {
+                    let message =
+                        "`container` has a value only if the rule reads it, because only then it runs per container";
+                    self.error(&["message"], message.to_owned());
+                }
+                if message.expressions().any(|expression| expression.calls().iter().any(|call| call.root.is_some())) {
+                    self.error(&["message"], "a message cannot look anything up: look it up in the rule".to_owned());
+                }
+                Some(message)
+            }
+            Err(MessageError::Open(offset)) => {
+                self.error(&["message"], format!("`{{{{` at character {} is not closed by `}}}}`", offset + 1));
+                None
+            }
+            Err(MessageError::Expression(error)) => {
+                self.expression_error(&["message"], error, None);
+                None
+            }
+        }
+    }
+
+    fn warn_of_unreachable(&mut self, judged: &[JudgedKind]) {
+        let matching = &self.spec.matching;
+        let needs_namespace = matching.namespace_selector.is_some()
+            || matching.namespaces.as_ref().is_some_and(|globs| !globs.include.is_empty());
+        for judged in judged.iter().filter(|judged| !judged.kind.namespaced && judged.kind.kind != "Namespace") {
+            if needs_namespace {
+                self.warning(
+                    &["match"],
+                    format!(
+                        "`{}` is in no namespace, so a rule that names namespaces never judges one",
+                        judged.kind.kind
+                    ),
+                );
+            }
+        }
+        let excluded = matching.namespaces.as_ref().filter(|globs| {
+            !globs.include.is_empty()
+                && globs
+                    .include
+                    .iter()
+                    .all(|name| globs.exclude.iter().any(|pattern| pattern == name || pattern == "*"))
+        });
+        if excluded.is_some() {
+            self.warning(
+                &["match", "namespaces"],
+                "everything that is included is excluded too: the rule judges nothing".to_owned(),
+            );
+        }
+    }
+
+    fn has_error(&self) -> bool {
+        self.diagnostics.iter().any(|diagnostic| diagnostic.level == Level::Error)
+    }
+
+    fn expression_error(&mut self, field: &[&str], error: Error, hint: Option<String>) {
+        let mut text = error.to_string();
+        if let Some(hint) = &hint {
+            text.push_str(&format!("\n{hint}"));
+        }
+        self.error(field, hint.unwrap_or_else(|| error.message.clone()));
+        if let Some(diagnostic) = self.diagnostics.last_mut() {
+            diagnostic.excerpt = Some(Excerpt { line: error.line, column: error.column, text });
+        }
+    }
+
+    fn error(&mut self, field: &[&str], message: String) {
+        self.add(&steps(field), Level::Error, message);
+    }
+
+    fn warning(&mut self, field: &[&str], message: String) {
+        self.add(&steps(field), Level::Warning, message);
+    }
+
+    fn add(&mut self, field: &[Step], level: Level, message: String) {
+        self.diagnostics.push(Diagnostic {
+            rule: Some(self.source.id.clone()),
+            origin: self.source.origin.clone(),
+            level,
+            field: field.to_vec(),
+            message,
+            excerpt: None,
+            awaits_kind: false,
+        });
+    }
+}
+
+fn steps(field: &[&str]) -> Vec<Step> {
+    field.iter().map(|name| Step::Field((*name).to_owned())).collect()
+}
+
+impl From<Mode> for Front {
+    fn from(mode: Mode) -> Front {
+        match mode {
+            Mode::Admission => Front::Admission,
+            Mode::Audit => Front::Audit,
+        }
+    }
+}

@@ -1,0 +1,103 @@
+//! The places in a rule that ask for other objects: which kind, and whether the rule may.
+
+use portal_expr::{ArgumentShape, CallSite};
+
+use super::Compiler;
+use crate::{
+    context::{BY_NAME, CONSISTENT, CONSISTENT_CLUSTER, LIST},
+    engine::Expression,
+    kinds::{Kind, PluralError},
+    rule::LookupSite,
+};
+
+impl Compiler<'_> {
+    /// What each call of the host asks for, by the number of its site. Nothing for calls that ask for no object.
+    pub(super) fn lookups(&mut self, expression: &dyn Expression) -> Vec<Option<LookupSite>> {
+        let shapes = &expression.facts().calls;
+        let sites = expression.calls().iter().zip(shapes);
+        sites.map(|(site, arguments)| self.lookup(site, arguments)).collect()
+    }
+
+    fn lookup(&mut self, site: &CallSite, arguments: &[ArgumentShape]) -> Option<LookupSite> {
+        let root = site.root?;
+        let (is_consistent, plural) = match &site.names[..] {
+            [plural] => (root == CONSISTENT_CLUSTER, plural),
+            [word, plural] if word == CONSISTENT => (true, plural),
+            [word, _] => {
+                let message = format!(
+                    "`cluster.{word}` is no way to a kind: write cluster.<plural> or cluster.consistent.<plural>"
+                );
+                self.site_error(site, message);
+                return None;
+            }
+            _ => return None,
+        };
+        let kind = match self.kinds.by_plural(plural) {
+            Ok(kind) => kind.clone(),
+            Err(error) => {
+                let awaits = matches!(error, PluralError::Unknown(_));
+                self.site_error(site, describe(plural, error));
+                if let Some(diagnostic) = self.diagnostics.last_mut() {
+                    diagnostic.awaits_kind = awaits;
+                }
+                return None;
+            }
+        };
+        self.check_arguments(site, &kind, arguments);
+        let namespace = match arguments.first() {
+            Some(ArgumentShape::Text(namespace)) if kind.namespaced => Some(namespace.clone()),
+            _ => None,
+        };
+        self.check_own_namespace(site, &kind, namespace.as_deref());
+        Some(LookupSite { kind, namespace, consistent: is_consistent })
+    }
+
+    fn check_arguments(&mut self, site: &CallSite, kind: &Kind, arguments: &[ArgumentShape]) {
+        let given = |index: usize| arguments.get(index).is_some_and(|argument| *argument != ArgumentShape::Missing);
+        let plural = &kind.plural;
+        let message = match (site.function, kind.namespaced) {
+            (BY_NAME, true) if !given(1) => format!("`{plural}` are in namespaces: write byName(ns, name)"),
+            (BY_NAME, false) if given(1) => format!("`{plural}` are in no namespace: write byName(name)"),
+            (LIST, true) if !given(0) => {
+                format!(
+                    "`{plural}` are in namespaces: write list(ns) or list(ns, selector), with \"*\" for all namespaces"
+                )
+            }
+            (LIST, false) if given(0) && given(1) => {
+                format!("`{plural}` are in no namespace: write list() or list(selector)")
+            }
+            _ => return,
+        };
+        self.site_error(site, message);
+    }
+
+    /// A rule of a namespace never leaves it.
+    fn check_own_namespace(&mut self, site: &CallSite, kind: &Kind, namespace: Option<&str>) {
+        let Some(own) = &self.source.id.namespace else { return };
+        let message = match namespace {
+            _ if !kind.namespaced => {
+                format!("a PortalRule sees its own namespace only, and `{}` are in none", kind.plural)
+            }
+            Some(namespace) if namespace != own => {
+                format!("a PortalRule sees its own namespace only: write \"{own}\" or metadata.namespace")
+            }
+            _ => return,
+        };
+        self.site_error(site, message);
+    }
+
+    fn site_error(&mut self, site: &CallSite, message: String) {
+        self.error(&["rule"], format!("{}:{}: {message}", site.line, site.column));
+    }
+}
+
+fn describe(plural: &str, error: PluralError) -> String {
+    match error {
+        PluralError::Unknown(Some(nearest)) => format!("no kind is served as `{plural}`, did you mean `{nearest}`?"),
+        PluralError::Unknown(None) => format!("no kind is served as `{plural}`"),
+        PluralError::Ambiguous(names) => {
+            let names: Vec<String> = names.iter().map(|name| format!("cluster[{name:?}]")).collect();
+            format!("several groups serve `{plural}`: write {}", names.join(" or "))
+        }
+    }
+}

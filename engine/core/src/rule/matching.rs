@@ -1,0 +1,170 @@
+//! Which objects a rule is for.
+
+use std::collections::BTreeSet;
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
+use portal_crds::{Exception, Globs, Match};
+use portal_document::Node;
+use portal_expr::Moment;
+
+use crate::{
+    event::{Event, Operation},
+    rule::glob,
+    selector::{Requirement, Selector, Test},
+};
+
+/// The subresource by which containers come into a running pod.
+pub(crate) const EPHEMERAL_CONTAINERS: &str = "ephemeralcontainers";
+
+/// What of `match` does not depend on the kind, and the exceptions.
+#[derive(Debug)]
+pub(crate) struct Matching {
+    pub(crate) operations: Vec<Operation>,
+    pub(crate) subresources: Vec<String>,
+    /// The namespace of a `PortalRule`, which sees nothing else.
+    own_namespace: Option<String>,
+    namespaces: Globs,
+    pub(crate) namespace_selector: Option<Selector>,
+    label_selector: Option<Selector>,
+    names: Vec<String>,
+    exceptions: Vec<Excepted>,
+}
+
+#[derive(Debug)]
+struct Excepted {
+    namespaces: Vec<String>,
+    names: Vec<String>,
+    until: Option<Moment>,
+}
+
+/// Whether a rule is for an object, as far as that can be told without asking anybody.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Verdict {
+    Matches,
+    Differs,
+    /// If the labels of the namespace fit.
+    AskNamespace,
+}
+
+impl Matching {
+    pub(crate) fn new(
+        matching: &Match,
+        exceptions: &[Exception],
+        own_namespace: Option<String>,
+    ) -> Result<Matching, String> {
+        let excepted = |exception: &Exception| {
+            let until = exception.until.as_deref().map(parse_until).transpose()?;
+            Ok::<_, String>(Excepted {
+                namespaces: exception.namespaces.clone(),
+                names: exception.names.clone(),
+                until,
+            })
+        };
+        Ok(Matching {
+            operations: matching.operations.iter().map(|operation| Operation::from(*operation)).collect(),
+            subresources: matching.subresources.clone(),
+            own_namespace,
+            namespaces: matching.namespaces.clone().unwrap_or_default(),
+            namespace_selector: matching.namespace_selector.as_ref().map(selector).transpose()?,
+            label_selector: matching.label_selector.as_ref().map(selector).transpose()?,
+            names: matching.names.clone(),
+            exceptions: exceptions.iter().map(excepted).collect::<Result<_, _>>()?,
+        })
+    }
+
+    pub(crate) fn verdict(&self, event: &Event<'_>) -> Verdict {
+        let fits = self.fits_request(event) && self.fits_namespace(event) && self.fits_object(event);
+        if !fits || self.exceptions.iter().any(|exception| exception.covers(event)) {
+            return Verdict::Differs;
+        }
+        match &self.namespace_selector {
+            None => Verdict::Matches,
+            // Nothing outside of namespaces has the labels of one.
+            Some(_) => event.namespace.map_or(Verdict::Differs, |_| Verdict::AskNamespace),
+        }
+    }
+
+    fn fits_request(&self, event: &Event<'_>) -> bool {
+        let is_asked_for = match event.subresource {
+            None => true,
+            // Containers that come into a running pod are part of what a rule for pods judges.
+            Some(EPHEMERAL_CONTAINERS) => true,
+            Some(name) => self.subresources.iter().any(|subresource| subresource == name),
+        };
+        is_asked_for && self.operations.contains(&event.operation)
+    }
+
+    fn fits_namespace(&self, event: &Event<'_>) -> bool {
+        let any = |globs: &[String], namespace: &str| globs.iter().any(|pattern| glob::matches(pattern, namespace));
+        let Globs { include, exclude } = &self.namespaces;
+        match event.namespace {
+            Some(namespace) => {
+                self.own_namespace.as_deref().is_none_or(|own| own == namespace)
+                    && (include.is_empty() || any(include, namespace))
+                    && !any(exclude, namespace)
+            }
+            None => self.own_namespace.is_none() && include.is_empty(),
+        }
+    }
+
+    /// As for webhooks of Kubernetes, it is enough if the object fits as it was or as it will be: whoever takes the label
+    /// off is still judged.
+    fn fits_object(&self, event: &Event<'_>) -> bool {
+        let labels = |object: Node<'_>, selector: &Selector| {
+            selector.matches(object.get_str("metadata").and_then(|metadata| metadata.get_str("labels")))
+        };
+        let objects = || event.object.into_iter().chain(event.old_object);
+        (self.names.is_empty() || self.names.iter().any(|pattern| glob::matches(pattern, event.name)))
+            && self.label_selector.as_ref().is_none_or(|selector| objects().any(|object| labels(object, selector)))
+    }
+}
+
+impl Excepted {
+    fn covers(&self, event: &Event<'_>) -> bool {
+        let any = |globs: &[String], text: &str| globs.iter().any(|pattern| glob::matches(pattern, text));
+        self.until.is_none_or(|until| event.now < until)
+            && (self.namespaces.is_empty() || event.namespace.is_some_and(|namespace| any(&self.namespaces, namespace)))
+            && (self.names.is_empty() || any(&self.names, event.name))
+    }
+}
+
+impl From<portal_crds::Operation> for Operation {
+    fn from(operation: portal_crds::Operation) -> Operation {
+        match operation {
+            portal_crds::Operation::Create => Operation::Create,
+            portal_crds::Operation::Update => Operation::Update,
+            portal_crds::Operation::Delete => Operation::Delete,
+            portal_crds::Operation::Connect => Operation::Connect,
+        }
+    }
+}
+
+fn selector(selector: &LabelSelector) -> Result<Selector, String> {
+    let mut requirements = Vec::new();
+    for (key, value) in selector.match_labels.iter().flatten() {
+        let test = Test::In(BTreeSet::from([value.clone()]));
+        requirements.push(Requirement { key: key.clone(), test });
+    }
+    for expression in selector.match_expressions.iter().flatten() {
+        let values = expression.values.iter().flatten().cloned().collect();
+        let test = Test::new(&expression.operator, values)?;
+        requirements.push(Requirement { key: expression.key.clone(), test });
+    }
+    Ok(Selector::new(requirements))
+}
+
+/// The first moment that is not excepted any more: the end of a day, or a moment.
+pub(crate) fn parse_until(text: &str) -> Result<Moment, String> {
+    let day = text.parse::<jiff::civil::Date>().ok().filter(|_| text.len() == "2027-01-31".len());
+    let end = match day {
+        Some(day) => {
+            day.tomorrow().ok().and_then(|day| day.to_zoned(jiff::tz::TimeZone::UTC).ok()).map(|end| end.timestamp())
+        }
+        None => text.parse::<jiff::Timestamp>().ok(),
+    };
+    end.map(|end| Moment::new(end.as_second(), end.subsec_nanosecond().unsigned_abs())).ok_or_else(|| {
+        format!(
+            "`{text}` is no date: write a day that exists, such as 2027-01-31, or a moment such as 2027-01-31T12:00:00Z"
+        )
+    })
+}

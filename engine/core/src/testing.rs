@@ -1,0 +1,103 @@
+//! What tests of rules need: rules and objects as YAML, verdicts as text.
+
+use std::fmt::Write as _;
+use std::sync::Arc;
+
+use portal_document::{Document, Node, Options, from_yaml};
+use portal_expr::{Limits, Moment};
+
+use crate::{
+    engine::ExprEngine,
+    evaluate::evaluate,
+    event::{Event, Front, Operation},
+    kinds::Kinds,
+    lookup::{Answer, Lookup, Query},
+    rule::{
+        RuleSet,
+        compile::compile,
+        diagnostic::Diagnostic,
+        load::load,
+        source::{Origin, RuleSource},
+    },
+};
+
+/// A cluster of these objects.
+pub(crate) struct Objects(pub(crate) Vec<Arc<Document>>);
+
+pub(crate) fn documents(yaml: &str) -> Vec<Document> {
+    from_yaml(yaml, &Options::default()).unwrap().into_iter().map(|found| found.document).collect()
+}
+
+/// Loads and compiles rules. What is wrong comes back as lines.
+pub(crate) fn rules(yaml: &str) -> (RuleSet, Vec<String>) {
+    let mut sources: Vec<RuleSource> = Vec::new();
+    let mut problems: Vec<Diagnostic> = Vec::new();
+    for (number, document) in documents(yaml).iter().enumerate() {
+        let origin = Origin::File { path: "rules.yaml".to_owned(), document: number, line: 1 };
+        match load(document.root(), origin) {
+            Ok(source) => sources.push(source),
+            Err(mut found) => problems.append(&mut found),
+        }
+    }
+    let (rules, mut found) = compile(&sources, Kinds::builtin(), &ExprEngine);
+    problems.append(&mut found);
+    (rules, problems.iter().map(|problem| format!("{:?}: {problem}", problem.level)).collect())
+}
+
+/// Judges the creation of an object.
+pub(crate) fn judge(rules: &RuleSet, object: &Document, cluster: &Objects) -> String {
+    let root = object.root();
+    let (group, version, kind) = gvk(root);
+    let kind = Kinds::builtin().get(group, kind).unwrap();
+    let metadata = root.get_str("metadata").unwrap();
+    let text = |name| metadata.get_str(name).and_then(Node::as_str);
+    let event = Event {
+        front: Front::Admission,
+        operation: Operation::Create,
+        kind,
+        version,
+        subresource: None,
+        namespace: kind.namespaced.then(|| text("namespace").unwrap_or("default")),
+        name: text("name").unwrap_or_default(),
+        object: Some(root),
+        old_object: None,
+        request: None,
+        now: Moment::new(1_800_000_000, 0),
+    };
+    render(&event, rules, cluster)
+}
+
+pub(crate) fn render(event: &Event<'_>, rules: &RuleSet, cluster: &Objects) -> String {
+    let evaluation = evaluate(rules, cluster, event, &Limits::default());
+    let mut text = String::new();
+    for violation in &evaluation.violations {
+        let saw = violation.saw.as_deref().unwrap_or("nothing");
+        let _ = writeln!(text, "{}: {} ({saw})", violation.rule, violation.message);
+    }
+    for failure in &evaluation.failures {
+        let _ = writeln!(text, "{} failed: {}", failure.rule, failure.error);
+    }
+    for query in &evaluation.reads {
+        let _ = writeln!(text, "asked for {} in {:?}: {:?}", query.kind.plural, query.namespace, query.filter);
+    }
+    text.trim_end().to_owned()
+}
+
+fn gvk(object: Node<'_>) -> (&str, &str, &str) {
+    let text = |name| object.get_str(name).and_then(Node::as_str).unwrap();
+    let (group, version) = text("apiVersion").split_once('/').unwrap_or(("", text("apiVersion")));
+    (group, version, text("kind"))
+}
+
+impl Lookup for Objects {
+    fn answer(&self, query: &Query) -> Answer {
+        let is_selected = |document: &&Arc<Document>| {
+            let (group, _, kind) = gvk(document.root());
+            let metadata = document.root().get_str("metadata");
+            let text = |name| metadata.and_then(|metadata| metadata.get_str(name)).and_then(Node::as_str);
+            let kind = Kinds::builtin().get(group, kind).unwrap();
+            query.selects(kind, document.root(), text("name").unwrap_or_default(), text("namespace"))
+        };
+        Answer::Found(self.0.iter().filter(is_selected).cloned().collect())
+    }
+}
