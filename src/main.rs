@@ -1,5 +1,6 @@
 //! The one binary. Each subcommand is a file: it parses flags, calls a crate and prints.
 
+mod check;
 mod command_line;
 mod eval;
 mod generate;
@@ -13,7 +14,7 @@ use crate::command_line::{Command, CommandLine};
 
 fn main() -> ExitCode {
     match run(&CommandLine::parse().command) {
-        Ok(()) => ExitCode::SUCCESS,
+        Ok(code) => code,
         Err(error) => {
             eprintln!("error: {error:#}");
             ExitCode::FAILURE
@@ -21,10 +22,12 @@ fn main() -> ExitCode {
     }
 }
 
-fn run(command: &Command) -> anyhow::Result<()> {
+fn run(command: &Command) -> anyhow::Result<ExitCode> {
     match command {
+        Command::Check(arguments) => return check::run(arguments),
         Command::Eval(arguments) => eval::run(arguments),
         Command::Version(arguments) => version::run(arguments),
         Command::Generate(arguments) => generate::run(arguments),
-    }
+    }?;
+    Ok(ExitCode::SUCCESS)
 }

@@ -73,7 +73,7 @@ pub fn evaluate(rules: &RuleSet, lookup: &dyn Lookup, event: &Event<'_>, limits:
     let mut evaluation = Evaluation::default();
     let mut arena = Arena::new();
     for (rule, judged) in rules.for_kind(event.kind) {
-        let is_for_event = rule.fronts.contains(&event.front)
+        let is_for_event = event.front.is_none_or(|front| rule.fronts.contains(&front))
             && (judged.versions.is_empty() || judged.versions.iter().any(|version| version == event.version))
             && !(judged.expanded && event.subresource.is_some());
         if !is_for_event {
@@ -190,9 +190,10 @@ impl Evaluation {
             Ok(true) => {
                 let seen = rule.expression.explain(host, arena, limits, event.now);
                 let saw = describe(&seen, container.as_deref());
-                let message = match &rule.message {
-                    Some(message) => message.render(host, limits, event.now),
-                    None => format!("violates rule {}", rule.id),
+                let message = match (&rule.message, &saw) {
+                    (Some(message), _) => message.render(host, limits, event.now),
+                    (None, Some(saw)) => saw.clone(),
+                    (None, None) => format!("violates rule {}", rule.id),
                 };
                 self.violations.push(Violation {
                     rule: rule.id.clone(),

@@ -8,8 +8,8 @@ use crate::kinds::Kind;
 /// One object and what happened to it.
 #[derive(Clone, Copy, Debug)]
 pub struct Event<'a> {
-    /// Who asks.
-    pub front: Front,
+    /// Who asks. None where no cluster is: then every rule is asked.
+    pub front: Option<Front>,
     /// What is done to the object.
     pub operation: Operation,
     /// The kind of the resource. With a subresource the object itself may be of another one.

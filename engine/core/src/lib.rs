@@ -4,12 +4,13 @@ pub mod kinds;
 
 pub mod engine;
 
-mod context;
+pub mod context;
 pub mod requirements;
 pub mod rule;
 
 pub mod event;
 pub mod lookup;
+pub mod review;
 pub mod selector;
 
 pub mod evaluate;

@@ -2,7 +2,7 @@
 
 pub(crate) mod glob;
 pub(crate) mod matching;
-pub(crate) mod message;
+pub mod message;
 
 pub mod compile;
 pub mod diagnostic;
@@ -37,8 +37,8 @@ pub struct Rule {
     pub actions: Vec<Action>,
     /// The kinds that it judges, expanded ones included.
     pub judged: Vec<JudgedKind>,
-    /// Whether it reads `request`.
-    pub reads_request: bool,
+    /// What it reads of `request`.
+    pub request: RequestReads,
     /// Whether its answer changes with time alone.
     pub uses_now: bool,
     /// The kinds that it looks up, by the numbers of its call sites.
@@ -47,6 +47,17 @@ pub struct Rule {
     pub(crate) per_container: bool,
     pub(crate) expression: Box<dyn Expression>,
     pub(crate) message: Option<Message>,
+}
+
+/// What a rule reads of `request`.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum RequestReads {
+    /// Nothing.
+    Nothing,
+    /// Only what is known of any object that is created.
+    Creation,
+    /// Who asks, or what was there before: only a real request can tell.
+    Everything,
 }
 
 /// A kind that a rule judges.
@@ -77,6 +88,13 @@ pub struct LookupSite {
 pub struct RuleSet {
     rules: Vec<Arc<Rule>>,
     by_kind: HashMap<String, Vec<(usize, usize)>>,
+}
+
+impl Rule {
+    /// Whether it asks for other objects than the one that is judged.
+    pub fn looks_up(&self) -> bool {
+        self.lookups.iter().any(Option::is_some) || self.matching.namespace_selector.is_some()
+    }
 }
 
 impl RuleSet {

@@ -52,7 +52,7 @@ pub(crate) fn judge(rules: &RuleSet, object: &Document, cluster: &Objects) -> St
     let metadata = root.get_str("metadata").unwrap();
     let text = |name| metadata.get_str(name).and_then(Node::as_str);
     let event = Event {
-        front: Front::Admission,
+        front: Some(Front::Admission),
         operation: Operation::Create,
         kind,
         version,

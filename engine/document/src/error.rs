@@ -101,6 +101,31 @@ pub enum Found {
     End,
 }
 
+impl Error {
+    /// Where the input is wrong, if it is one place.
+    pub fn position(&self) -> Option<Position> {
+        match self {
+            Error::TooLarge { .. } => None,
+            Error::TooDeep { at, .. }
+            | Error::Json { at, .. }
+            | Error::NumberOutOfRange { at }
+            | Error::Yaml { at, .. }
+            | Error::Tag { at, .. }
+            | Error::Key { at }
+            | Error::Merge { at }
+            | Error::AliasWithin { at }
+            | Error::Expansion { at } => Some(*at),
+        }
+    }
+
+    /// What is wrong, without the place.
+    pub fn reason(&self) -> String {
+        let text = self.to_string();
+        let place = self.position().map(|at| format!("{at}: "));
+        place.and_then(|place| text.strip_prefix(&place).map(str::to_owned)).unwrap_or(text)
+    }
+}
+
 impl Position {
     /// The place of a byte of the input.
     pub(crate) fn of(input: &[u8], offset: usize) -> Position {

@@ -52,26 +52,24 @@ fn a_rule_that_mentions_container_runs_for_each() {
     check(
         &pod_rule("container.securityContext.privileged == true"),
         POD,
-        expect!["r: violates rule r (container app: securityContext.privileged is true)"],
+        expect!["r: container app: securityContext.privileged is true (container app: securityContext.privileged is true)"],
     );
     check(
         &pod_rule("container.image.tag == 'latest' || container.image.sha256 == 'abc'"),
         POD,
         expect![[r#"
-            r: violates rule r (container app: image.tag is "latest")
-            r: violates rule r (container setup: image.sha256 is "abc")"#]],
+            r: container app: image.tag is "latest" (container app: image.tag is "latest")
+            r: container setup: image.sha256 is "abc" (container setup: image.sha256 is "abc")"#]],
     );
 }
 
 #[test]
 fn a_rule_that_does_not_runs_once() {
-    check(&pod_rule("spec.hostNetwork == true"), POD, expect!["r: violates rule r (spec.hostNetwork is true)"]);
+    check(&pod_rule("spec.hostNetwork == true"), POD, expect!["r: spec.hostNetwork is true (spec.hostNetwork is true)"]);
     check(
         &pod_rule("any(spec.initContainers, .containerType == 'init' && .image.registry == 'registry:5000')"),
         POD,
-        expect![[
-            r#"r: violates rule r (spec.initContainers[0].containerType is "init", spec.initContainers[0].image.registry is "registry:5000")"#
-        ]],
+        expect![[r#"r: spec.initContainers[0].containerType is "init", spec.initContainers[0].image.registry is "registry:5000" (spec.initContainers[0].containerType is "init", spec.initContainers[0].image.registry is "registry:5000")"#]],
     );
 }
 
@@ -80,7 +78,7 @@ fn sugar_belongs_to_the_type() {
     check(
         &pod_rule("container.securityContext.seccompProfileType == 'Unconfined'"),
         POD,
-        expect![[r#"r: violates rule r (container app: securityContext.seccompProfileType is "Unconfined")"#]],
+        expect![[r#"r: container app: securityContext.seccompProfileType is "Unconfined" (container app: securityContext.seccompProfileType is "Unconfined")"#]],
     );
 }
 
@@ -90,14 +88,14 @@ fn what_is_missing_is_empty_or_nil() {
         &pod_rule("'ALL' not in container.securityContext.capabilities.drop"),
         POD,
         expect![[r#"
-            r: violates rule r (container app: securityContext.capabilities.drop is [])
-            r: violates rule r (container side: securityContext.capabilities.drop is [])
-            r: violates rule r (container setup: securityContext.capabilities.drop is [])"#]],
+            r: container app: securityContext.capabilities.drop is [] (container app: securityContext.capabilities.drop is [])
+            r: container side: securityContext.capabilities.drop is [] (container side: securityContext.capabilities.drop is [])
+            r: container setup: securityContext.capabilities.drop is [] (container setup: securityContext.capabilities.drop is [])"#]],
     );
     check(
         &pod_rule("metadata.annotations.owner == nil"),
         POD,
-        expect!["r: violates rule r (metadata.annotations.owner is not set)"],
+        expect!["r: metadata.annotations.owner is not set (metadata.annotations.owner is not set)"],
     );
 }
 
@@ -120,15 +118,13 @@ fn a_deployment_is_judged_as_the_pods_that_it_makes() {
             "container.securityContext.privileged == true && metadata.labels.of == 'template' && metadata.name == 'web'",
         ),
         DEPLOYMENT,
-        expect![[
-            r#"r: violates rule r (container app: securityContext.privileged is true, metadata.labels.of is "template", metadata.name is "web")"#
-        ]],
+        expect![[r#"r: container app: securityContext.privileged is true, metadata.labels.of is "template", metadata.name is "web" (container app: securityContext.privileged is true, metadata.labels.of is "template", metadata.name is "web")"#]],
     );
     // A kind that is named has its own metadata.
     check(
         "name: r\nmatch: {gvk: [{group: apps, kind: Deployment}]}\nrule: metadata.labels.of == 'deployment' && container.name == 'app'",
         DEPLOYMENT,
-        expect![[r#"r: violates rule r (container app: metadata.labels.of is "deployment", name is "app")"#]],
+        expect![[r#"r: container app: metadata.labels.of is "deployment", name is "app" (container app: metadata.labels.of is "deployment", name is "app")"#]],
     );
     // Not what reads the object, and not what asks not to be.
     check(&pod_rule("object.kind != 'Pod'"), DEPLOYMENT, expect![""]);
@@ -177,7 +173,7 @@ fn lookups_are_answered_and_recorded() {
         NEEDS_PDB,
         DEPLOYMENT,
         expect![[r#"
-            pdb: violates rule pdb (poddisruptionbudgets is [])
+            pdb: poddisruptionbudgets is [] (poddisruptionbudgets is [])
             asked for poddisruptionbudgets in Some("shop"): Labels(Selector { requirements: {} })"#]],
     );
 }
@@ -190,7 +186,7 @@ fn a_lookup_sees_the_incoming_object() {
         ),
         POD,
         expect![[r#"
-            r: violates rule r (len(pods) is 1, pods.spec.hostNetwork is true)
+            r: len(pods) is 1, pods.spec.hostNetwork is true (len(pods) is 1, pods.spec.hostNetwork is true)
             asked for pods in Some("shop"): Name("api")
             asked for pods in Some("shop"): Labels(Selector { requirements: {Requirement { key: "app", test: In({"api"}) }} })"#]],
     );

@@ -7,7 +7,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use portal_crds::{Mode, RuleSpec};
-use portal_expr::{Error, Schema};
+use portal_expr::{Error, Facts, Schema, Segment};
 
 use crate::{
     context::{
@@ -18,7 +18,7 @@ use crate::{
     event::Front,
     kinds::{Kind, Kinds},
     rule::{
-        JudgedKind, Rule, RuleSet,
+        JudgedKind, RequestReads, Rule, RuleSet,
         diagnostic::{Diagnostic, Excerpt, Level, Step},
         matching::Matching,
         message::{Message, MessageError},
@@ -82,7 +82,8 @@ impl<'a> Compiler<'a> {
         let expression = self.expression(schema, &judged)?;
         let facts = expression.facts();
         let per_container = facts.reads_root(CONTAINER);
-        let reads_request = facts.reads_root(REQUEST);
+        let request = request_reads(facts);
+        let reads_request = request != RequestReads::Nothing;
         if !facts.reads_root(OBJECT) && !reads_request {
             self.expand(&mut judged);
         }
@@ -105,7 +106,7 @@ impl<'a> Compiler<'a> {
             fronts,
             actions: self.actions(),
             judged,
-            reads_request,
+            request,
             uses_now,
             lookups,
             matching: matching?,
@@ -331,6 +332,15 @@ impl<'a> Compiler<'a> {
             awaits_kind: false,
         });
     }
+}
+
+fn request_reads(facts: &Facts) -> RequestReads {
+    let reads = facts.reads.iter().filter(|read| read.root == REQUEST).map(|read| read.path.first());
+    reads.fold(RequestReads::Nothing, |known, field| match (known, field) {
+        (RequestReads::Everything, _) => known,
+        (_, Some(Segment::Field(name))) if name != "userInfo" && name != "oldObject" => RequestReads::Creation,
+        _ => RequestReads::Everything,
+    })
 }
 
 fn steps(field: &[&str]) -> Vec<Step> {

@@ -90,7 +90,7 @@ pub(crate) fn shorten(text: &str, length: usize) -> String {
 }
 
 /// Values come from anybody, and terminals obey control characters.
-pub(crate) fn harmless(text: &str) -> String {
+pub fn harmless(text: &str) -> String {
     text.chars().fold(String::new(), |mut harmless, character| {
         let replaced = character.is_control() && character != '\n';
         let _ = write!(harmless, "{}", if replaced { char::REPLACEMENT_CHARACTER } else { character });

@@ -1,0 +1,62 @@
+//! `portal check`: rules against objects in files, with the compiler and the evaluator that a cluster has.
+
+mod cluster;
+mod files;
+mod judge;
+mod report;
+mod rules;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::{Args, ValueEnum};
+
+/// Judge objects in files by rules, without a cluster
+///
+/// Objects are judged as if they were created; one without a namespace is in `default`. What a rule looks up is answered
+/// from the files themselves, and from those of `--cluster`.
+///
+/// Exit code 0: no violation. 1: a violation of a rule that denies. 2: something could not be read or judged.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Examples:\n  portal check -r rules/ manifests/\n  helm template ./chart | portal check -r rules/ -\n  \
+                  portal check -r rules/ --cluster live.yaml deployment.yaml -o json\n  portal check -r rules/ --request review.json"
+)]
+pub(crate) struct Arguments {
+    /// A file or a folder with rules; may be given several times
+    #[arg(short, long, required = true, value_name = "PATH")]
+    rules: Vec<PathBuf>,
+    /// Files and folders with objects; `-` for standard input
+    #[arg(value_name = "FILE", default_value = "-")]
+    files: Vec<PathBuf>,
+    /// A file or a folder with objects that lookups find and nobody judges; may be given several times
+    #[arg(long, value_name = "PATH")]
+    cluster: Vec<PathBuf>,
+    /// The files hold AdmissionReviews, which are judged as the webhook would
+    #[arg(long)]
+    request: bool,
+    /// How to show the result
+    #[arg(short, long, value_enum, default_value_t = Output::Text)]
+    output: Output,
+    /// Fail also for violations of rules that only warn
+    #[arg(long)]
+    warn_as_error: bool,
+}
+
+#[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
+enum Output {
+    /// For people: grouped by object
+    Text,
+    /// For programs: one JSON object
+    Json,
+}
+
+pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
+    let loaded = rules::load(&arguments.rules, &arguments.files, &arguments.cluster);
+    let judgement = judge::judge(&loaded, arguments);
+    match arguments.output {
+        Output::Text => report::print_text(&judgement)?,
+        Output::Json => report::print_json(&judgement)?,
+    }
+    Ok(judgement.exit_code(arguments.warn_as_error))
+}

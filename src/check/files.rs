@@ -1,0 +1,203 @@
+//! Files, folders and standard input as documents, each with its place.
+
+use std::collections::HashSet;
+use std::fs;
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use portal_document::{Document, Interning, Limits, Node, Options, YamlDocument, from_yaml};
+
+/// The largest file that is read.
+const MAX_FILE: u64 = 1 << 30;
+
+/// The largest document.
+const MAX_DOCUMENT: usize = 64 << 20;
+
+/// Something that could not be read, and where.
+#[derive(Clone, Debug)]
+pub(crate) struct Problem {
+    pub(crate) file: String,
+    pub(crate) line: Option<usize>,
+    pub(crate) column: Option<usize>,
+    pub(crate) message: String,
+}
+
+/// A piece of a file that holds whole documents.
+#[derive(Clone, Debug)]
+pub(crate) struct Piece {
+    /// The file, as the user called it.
+    pub(crate) file: Arc<str>,
+    text: Arc<[u8]>,
+    start: usize,
+    end: usize,
+    /// The line that the piece begins on, from 1.
+    first_line: usize,
+}
+
+/// A document and where it begins.
+#[derive(Debug)]
+pub(crate) struct Placed {
+    pub(crate) document: Document,
+    pub(crate) line: usize,
+}
+
+/// The files below paths, in order. Folders are searched for YAML and JSON; a file that is named is taken whatever it is
+/// called.
+pub(crate) fn expand(paths: &[PathBuf], problems: &mut Vec<Problem>) -> Vec<PathBuf> {
+    let mut files = Vec::new();
+    for path in paths {
+        if path.is_dir() {
+            walk(path, &mut HashSet::new(), &mut files, problems);
+        } else {
+            files.push(path.clone());
+        }
+    }
+    files
+}
+
+/// Follows links to folders, each folder once: links may lead around in a circle.
+fn walk(folder: &Path, seen: &mut HashSet<PathBuf>, files: &mut Vec<PathBuf>, problems: &mut Vec<Problem>) {
+    let entries = folder.canonicalize().and_then(|real| {
+        if !seen.insert(real) {
+            return Ok(Vec::new());
+        }
+        fs::read_dir(folder)?.map(|entry| Ok(entry?.path())).collect::<std::io::Result<Vec<_>>>()
+    });
+    let mut entries = match entries {
+        Ok(entries) => entries,
+        Err(error) => return problems.push(Problem::of_file(folder, format!("this folder cannot be read: {error}"))),
+    };
+    entries.sort();
+    for entry in entries {
+        let is_manifest = entry.extension().is_some_and(|end| end == "yaml" || end == "yml" || end == "json");
+        if entry.is_dir() {
+            walk(&entry, seen, files, problems);
+        } else if is_manifest {
+            files.push(entry);
+        }
+    }
+}
+
+/// Reads a file into pieces of about a size, so that one large file keeps every core busy.
+pub(crate) fn read(path: &Path, piece_bytes: usize) -> Result<Vec<Piece>, Problem> {
+    let mut text = Vec::new();
+    let is_stdin = path == Path::new("-");
+    let result = if is_stdin {
+        std::io::stdin().take(MAX_FILE + 1).read_to_end(&mut text)
+    } else {
+        fs::File::open(path).and_then(|file| file.take(MAX_FILE + 1).read_to_end(&mut text))
+    };
+    let name = if is_stdin { Path::new("(standard input)") } else { path };
+    if let Err(error) = result {
+        return Err(Problem::of_file(name, format!("this file cannot be read: {error}")));
+    }
+    if text.len() as u64 > MAX_FILE {
+        return Err(Problem::of_file(name, format!("this file is larger than {MAX_FILE} bytes")));
+    }
+    let whole =
+        Piece { file: name.display().to_string().into(), end: text.len(), text: text.into(), start: 0, first_line: 1 };
+    Ok(pieces_from(&whole, piece_bytes))
+}
+
+/// Cuts a piece between documents: in YAML, a line that begins with `---` ends the one before, whatever it is in.
+fn pieces_from(whole: &Piece, piece_bytes: usize) -> Vec<Piece> {
+    let mut pieces = Vec::new();
+    let mut piece = whole.clone();
+    let (mut at, mut line) = (whole.start, whole.first_line);
+    while at < whole.end {
+        let rest = &whole.text[at..whole.end];
+        let length = rest.iter().position(|byte| *byte == b'\n').map_or(rest.len(), |newline| newline + 1);
+        let is_marker = rest.starts_with(b"---") && rest.get(3).is_none_or(u8::is_ascii_whitespace);
+        if is_marker && at - piece.start >= piece_bytes {
+            pieces.push(Piece { end: at, ..piece.clone() });
+            (piece.start, piece.first_line) = (at, line);
+        }
+        (at, line) = (at + length, line + 1);
+    }
+    pieces.push(piece);
+    pieces
+}
+
+impl Piece {
+    /// The documents in it, and what is wrong with those that are none. One that is damaged does not hide the others.
+    pub(crate) fn documents(&self) -> (Vec<Placed>, Vec<Problem>) {
+        match self.parse() {
+            Ok(documents) => (documents, Vec::new()),
+            Err(problem) => {
+                let parts = pieces_from(self, 1);
+                if parts.len() < 2 {
+                    return (Vec::new(), vec![problem]);
+                }
+                let (mut documents, mut problems) = (Vec::new(), Vec::new());
+                for part in parts {
+                    match part.parse() {
+                        Ok(mut found) => documents.append(&mut found),
+                        Err(problem) => problems.push(problem),
+                    }
+                }
+                (documents, problems)
+            }
+        }
+    }
+
+    fn parse(&self) -> Result<Vec<Placed>, Problem> {
+        let bytes = &self.text[self.start..self.end];
+        let text = std::str::from_utf8(bytes).map_err(|error| {
+            let line = bytes[..error.valid_up_to()].iter().filter(|byte| **byte == b'\n').count();
+            self.problem(Some(self.first_line + line), None, "this is not text in UTF-8".to_owned())
+        })?;
+        let limits = Limits { bytes: MAX_DOCUMENT, ..Limits::default() };
+        let options = Options { limits, interning: Interning::Add, ..Options::default() };
+        // JSON is YAML too, but a parser of its own reads it ten times as fast.
+        if text.trim_start().starts_with('{')
+            && let Ok(document) = Document::parse(bytes, &options)
+        {
+            let blank = text.len() - text.trim_start().len();
+            let line = self.first_line + text[..blank].matches('\n').count();
+            return Ok(vec![Placed { document, line }]);
+        }
+        let documents = from_yaml(text, &options).map_err(|error| {
+            let place = error.position();
+            let line = place.map(|place| self.first_line + place.line - 1);
+            self.problem(line, place.map(|place| place.column), error.reason())
+        })?;
+        let place = |found: YamlDocument| Placed { document: found.document, line: self.first_line + found.line - 1 };
+        Ok(documents.into_iter().map(place).filter(|placed| !placed.document.root().is_null()).collect())
+    }
+
+    /// Where the text contains a word.
+    pub(crate) fn mentions(&self, word: &str) -> bool {
+        let bytes = &self.text[self.start..self.end];
+        bytes.windows(word.len()).any(|window| window == word.as_bytes())
+    }
+
+    fn problem(&self, line: Option<usize>, column: Option<usize>, message: String) -> Problem {
+        Problem { file: self.file.to_string(), line, column, message }
+    }
+}
+
+impl Problem {
+    pub(crate) fn of_file(path: &Path, message: String) -> Problem {
+        Problem { file: path.display().to_string(), line: None, column: None, message }
+    }
+}
+
+impl std::fmt::Display for Problem {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.write_str(&self.file)?;
+        for number in [self.line, self.column].into_iter().flatten() {
+            write!(formatter, ":{number}")?;
+        }
+        write!(formatter, ": {}", self.message)
+    }
+}
+
+/// The objects of a document: itself, or those of a list.
+pub(crate) fn items(document: Node<'_>) -> Vec<Node<'_>> {
+    let is_list = document.get_str("kind").and_then(Node::as_str).is_some_and(|kind| kind.ends_with("List"));
+    match document.get_str("items").and_then(Node::as_array) {
+        Some(items) if is_list => items.iter().collect(),
+        _ => vec![document],
+    }
+}

@@ -1,0 +1,326 @@
+//! Judges the objects of files, on every core.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::Mutex;
+use std::sync::mpsc::sync_channel;
+use std::thread;
+
+use portal_core::{
+    context::SECRET_VALUES,
+    evaluate::{Evaluation, evaluate},
+    event::{Event, Operation},
+    kinds::Kinds,
+    rule::{RequestReads, RuleSet},
+};
+use portal_crds::EnforcementAction;
+use portal_document::{Builder, Document, Node, Options};
+use portal_expr::{Limits, Moment};
+
+use crate::check::{
+    Arguments,
+    cluster::Cluster,
+    files::{self, Piece, Problem},
+    rules::Loaded,
+};
+
+/// What came of judging everything.
+pub(crate) struct Judgement {
+    pub(crate) objects: usize,
+    pub(crate) rules: usize,
+    pub(crate) skipped: usize,
+    pub(crate) violations: Vec<Found>,
+    pub(crate) failures: Vec<Failed>,
+    pub(crate) warnings: Vec<Problem>,
+}
+
+/// Where an object is, and what it is called.
+#[derive(Clone, Debug, Default, Eq, Ord, PartialEq, PartialOrd)]
+pub(crate) struct Subject {
+    /// The number of the file, so that results come in the order of the files.
+    order: usize,
+    pub(crate) line: Option<usize>,
+    /// The number of the object below the line: those of a list share it.
+    item: usize,
+    pub(crate) file: String,
+    pub(crate) api_version: String,
+    pub(crate) kind: String,
+    pub(crate) namespace: Option<String>,
+    pub(crate) name: String,
+}
+
+/// A violation of an object.
+pub(crate) struct Found {
+    pub(crate) subject: Subject,
+    pub(crate) violation: portal_core::evaluate::Violation,
+}
+
+/// Something that could not be judged.
+pub(crate) struct Failed {
+    pub(crate) subject: Subject,
+    pub(crate) column: Option<usize>,
+    pub(crate) rule: Option<String>,
+    pub(crate) error: String,
+}
+
+/// What each worker needs.
+struct Work<'a> {
+    rules: RuleSet,
+    kinds: &'a Kinds,
+    cluster: Cluster,
+    is_review: bool,
+    needs_request: bool,
+    now: Moment,
+}
+
+/// What a worker found in a piece.
+#[derive(Default)]
+struct Outcome {
+    objects: usize,
+    violations: Vec<Found>,
+    failures: Vec<Failed>,
+}
+
+/// How much text goes to a worker at once.
+const PIECE_BYTES: usize = 256 << 10;
+
+pub(crate) fn judge(loaded: &Loaded, arguments: &Arguments) -> Judgement {
+    let mut problems = Vec::new();
+    let paths = files::expand(&arguments.files, &mut problems);
+    let needs_review = |reads: RequestReads| !arguments.request && reads == RequestReads::Everything;
+    let (skipped, rules): (Vec<_>, Vec<_>) =
+        loaded.rules.rules().iter().cloned().partition(|rule| needs_review(rule.request));
+    let looks_up = rules.iter().any(|rule| rule.looks_up());
+    let needs_request = rules.iter().any(|rule| rule.request == RequestReads::Creation);
+    let cluster = if looks_up {
+        Cluster::read(&arguments.cluster, &paths, &loaded.kinds, &mut problems)
+    } else {
+        Cluster::default()
+    };
+    let work = Work {
+        rules: RuleSet::new(rules),
+        kinds: &loaded.kinds,
+        cluster,
+        is_review: arguments.request,
+        needs_request,
+        now: now(),
+    };
+    let mut outcome = run(&work, &paths);
+    let problem = |problem: Problem, rule: Option<String>| Failed {
+        subject: Subject { file: problem.file, line: problem.line, ..Subject::default() },
+        column: problem.column,
+        rule,
+        error: problem.message,
+    };
+    let mut failures: Vec<Failed> = loaded
+        .errors
+        .iter()
+        .cloned()
+        .zip(loaded.names.iter().cloned())
+        .map(|(error, rule)| problem(error, rule))
+        .collect();
+    failures.extend(problems.into_iter().map(|found| problem(found, None)));
+    outcome.failures.sort_by(|one, other| one.subject.cmp(&other.subject));
+    outcome.violations.sort_by(|one, other| one.subject.cmp(&other.subject));
+    failures.append(&mut outcome.failures);
+    Judgement {
+        objects: outcome.objects,
+        rules: work.rules.rules().len(),
+        skipped: skipped.len(),
+        violations: outcome.violations,
+        failures,
+        warnings: loaded.warnings.clone(),
+    }
+}
+
+/// Reads the files one after the other and lets every core judge what is in them. What waits is bounded.
+fn run(work: &Work<'_>, paths: &[PathBuf]) -> Outcome {
+    let workers = thread::available_parallelism().map_or(1, usize::from);
+    let (sender, receiver) = sync_channel::<(usize, Piece)>(2 * workers);
+    let receiver = Mutex::new(receiver);
+    let outcome = Mutex::new(Outcome::default());
+    thread::scope(|scope| {
+        for _ in 0..workers {
+            scope.spawn(|| {
+                let mut own = Outcome::default();
+                loop {
+                    let next = receiver.lock().map_or(None, |receiver| receiver.recv().ok());
+                    let Some((order, piece)) = next else { break };
+                    work.judge_piece(order, &piece, &mut own);
+                }
+                if let Ok(mut outcome) = outcome.lock() {
+                    outcome.objects += own.objects;
+                    outcome.violations.append(&mut own.violations);
+                    outcome.failures.append(&mut own.failures);
+                }
+            });
+        }
+        for (order, path) in paths.iter().enumerate() {
+            match files::read(path, PIECE_BYTES) {
+                Ok(pieces) => {
+                    for piece in pieces {
+                        // A worker ends only when there is nothing more to do.
+                        let _ = sender.send((order, piece));
+                    }
+                }
+                Err(problem) => {
+                    if let Ok(mut outcome) = outcome.lock() {
+                        outcome.failures.push(unread(order, problem));
+                    }
+                }
+            }
+        }
+        drop(sender);
+    });
+    outcome.into_inner().unwrap_or_default()
+}
+
+fn unread(order: usize, problem: Problem) -> Failed {
+    let subject = Subject { order, file: problem.file, line: problem.line, ..Subject::default() };
+    Failed { subject, column: problem.column, rule: None, error: problem.message }
+}
+
+impl Work<'_> {
+    fn judge_piece(&self, order: usize, piece: &Piece, outcome: &mut Outcome) {
+        let (documents, problems) = piece.documents();
+        outcome.failures.extend(problems.into_iter().map(|problem| unread(order, problem)));
+        for placed in &documents {
+            for (item, object) in files::items(placed.document.root()).into_iter().enumerate() {
+                let subject = Subject {
+                    order,
+                    line: Some(placed.line),
+                    item,
+                    file: piece.file.to_string(),
+                    ..Subject::default()
+                };
+                outcome.objects += 1;
+                if self.is_review {
+                    self.judge_review(object, subject, outcome);
+                } else {
+                    self.judge_object(object, subject, outcome);
+                }
+            }
+        }
+    }
+
+    fn judge_review(&self, review: Node<'_>, mut subject: Subject, outcome: &mut Outcome) {
+        match Event::of_review(review, self.kinds, self.now) {
+            Ok(event) => {
+                subject.name_after(&event);
+                self.evaluate(&event, subject, outcome);
+            }
+            Err(error) => outcome.failures.push(Failed { subject, column: None, rule: None, error: error.to_string() }),
+        }
+    }
+
+    fn judge_object(&self, object: Node<'_>, mut subject: Subject, outcome: &mut Outcome) {
+        let text = |node: Node<'_>, name: &str| node.get_str(name).and_then(Node::as_str).map(str::to_owned);
+        let (Some(api_version), Some(kind)) = (text(object, "apiVersion"), text(object, "kind")) else {
+            let error = "this is no Kubernetes object: it has no apiVersion and kind".to_owned();
+            return outcome.failures.push(Failed { subject, column: None, rule: None, error });
+        };
+        let (group, version) = api_version.split_once('/').unwrap_or(("", &api_version));
+        // A rule names kinds that are known, so nothing can be said of others.
+        let Some(kind) = self.kinds.get(group, &kind) else { return };
+        let masked = (kind.group.is_empty() && kind.kind == "Secret").then(|| mask(object)).flatten();
+        let object = masked.as_ref().map_or(object, Document::root);
+        let metadata = object.get_str("metadata");
+        let field = |name: &str| metadata.and_then(|metadata| metadata.get_str(name)).and_then(Node::as_str);
+        let name = field("name").or_else(|| field("generateName")).unwrap_or_default();
+        let namespace = match (kind.namespaced, kind.kind.as_str()) {
+            (true, _) => Some(field("namespace").unwrap_or("default")),
+            (false, "Namespace") => Some(name),
+            _ => None,
+        };
+        let request = self.needs_request.then(|| request(object, name, namespace)).flatten();
+        let event = Event {
+            front: None,
+            operation: Operation::Create,
+            kind,
+            version,
+            subresource: None,
+            namespace,
+            name,
+            object: Some(object),
+            old_object: None,
+            request: request.as_ref().map(Document::root),
+            now: self.now,
+        };
+        subject.name_after(&event);
+        self.evaluate(&event, subject, outcome);
+    }
+
+    fn evaluate(&self, event: &Event<'_>, subject: Subject, outcome: &mut Outcome) {
+        let Evaluation { violations, failures, .. } = evaluate(&self.rules, &self.cluster, event, &Limits::default());
+        outcome
+            .violations
+            .extend(violations.into_iter().map(|violation| Found { subject: subject.clone(), violation }));
+        outcome.failures.extend(failures.into_iter().map(|failure| Failed {
+            subject: subject.clone(),
+            column: None,
+            rule: Some(failure.rule.to_string()),
+            error: failure.error.to_string(),
+        }));
+    }
+}
+
+impl Subject {
+    fn name_after(&mut self, event: &Event<'_>) {
+        self.api_version = if event.kind.group.is_empty() {
+            event.version.to_owned()
+        } else {
+            format!("{}/{}", event.kind.group, event.version)
+        };
+        self.kind = event.kind.kind.clone();
+        self.namespace = event.namespace.filter(|_| event.kind.namespaced).map(str::to_owned);
+        self.name = event.name.to_owned();
+    }
+}
+
+impl Judgement {
+    /// How many violations rules of this action have.
+    pub(crate) fn count(&self, action: EnforcementAction) -> usize {
+        self.violations.iter().filter(|found| found.violation.enforcement == action).count()
+    }
+
+    pub(crate) fn exit_code(&self, warn_as_error: bool) -> ExitCode {
+        let is_bad = |action: EnforcementAction| match action {
+            EnforcementAction::Deny => true,
+            EnforcementAction::Warn => warn_as_error,
+            EnforcementAction::Dryrun => false,
+        };
+        if !self.failures.is_empty() {
+            ExitCode::from(2)
+        } else if self.violations.iter().any(|found| is_bad(found.violation.enforcement)) {
+            ExitCode::from(1)
+        } else {
+            ExitCode::SUCCESS
+        }
+    }
+}
+
+/// The object without the values of a Secret.
+fn mask(object: Node<'_>) -> Option<Document> {
+    let options = Options { mask: &*SECRET_VALUES, ..Options::default() };
+    Document::parse(object.to_json().as_bytes(), &options).ok()
+}
+
+/// What the request would say that creates an object.
+fn request(object: Node<'_>, name: &str, namespace: Option<&str>) -> Option<Document> {
+    let mut builder = Builder::new();
+    builder.begin_object();
+    builder.key("operation").string("CREATE");
+    builder.key("name").string(name);
+    if let Some(namespace) = namespace {
+        builder.key("namespace").string(namespace);
+    }
+    builder.key("dryRun").bool(false);
+    builder.key("object").node(object);
+    builder.end();
+    builder.finish().ok()
+}
+
+fn now() -> Moment {
+    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
+    Moment::new(since.as_secs() as i64, since.subsec_nanos())
+}

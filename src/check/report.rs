@@ -1,0 +1,185 @@
+//! Results for people and for programs.
+
+use std::io::{IsTerminal as _, Write};
+
+use portal_core::rule::message::harmless;
+use portal_crds::{EnforcementAction, Severity};
+use serde_json::{Value, json};
+
+use crate::check::judge::{Failed, Found, Judgement, Subject};
+
+/// What a terminal shows in colour.
+struct Paint {
+    is_on: bool,
+}
+
+const RED: &str = "31";
+const YELLOW: &str = "33";
+const GREEN: &str = "32";
+const BOLD: &str = "1";
+const FAINT: &str = "2";
+
+pub(crate) fn print_text(judgement: &Judgement) -> std::io::Result<()> {
+    let out = std::io::stdout();
+    let paint = Paint { is_on: out.is_terminal() && std::env::var_os("NO_COLOR").is_none() };
+    let mut out = std::io::BufWriter::new(out.lock());
+    for warning in &judgement.warnings {
+        writeln!(out, "{} {warning}", paint.show(YELLOW, "warning:"))?;
+    }
+    let mut last: Option<&Subject> = None;
+    for found in &judgement.violations {
+        if last != Some(&found.subject) {
+            writeln!(out, "{}", paint.show(BOLD, &title(&found.subject)))?;
+            last = Some(&found.subject);
+        }
+        print_violation(&mut out, found, &paint)?;
+    }
+    for failed in &judgement.failures {
+        writeln!(out, "{} {}", paint.show(RED, "error:"), describe(failed))?;
+    }
+    writeln!(out, "{}", summary(judgement, &paint))?;
+    out.flush()
+}
+
+fn print_violation(out: &mut impl Write, found: &Found, paint: &Paint) -> std::io::Result<()> {
+    let violation = &found.violation;
+    let color = if violation.enforcement == EnforcementAction::Deny { RED } else { YELLOW };
+    let action = paint.show(color, &format!("{:<6}", action_name(violation.enforcement)));
+    let severity = severity_name(violation.severity);
+    writeln!(out, "  {action} {} ({severity}): {}", violation.rule, violation.message)?;
+    match &violation.saw {
+        Some(saw) if *saw != violation.message => writeln!(out, "         {}", paint.show(FAINT, saw)),
+        _ => Ok(()),
+    }
+}
+
+fn title(subject: &Subject) -> String {
+    let place = match subject.line {
+        Some(line) => format!("{}:{line}", subject.file),
+        None => subject.file.clone(),
+    };
+    let name = match &subject.namespace {
+        Some(namespace) => format!("{namespace}/{}", subject.name),
+        None => subject.name.clone(),
+    };
+    harmless(&format!("{place} {} {name}", subject.kind))
+}
+
+fn describe(failed: &Failed) -> String {
+    let Subject { file, line, kind, namespace, name, .. } = &failed.subject;
+    let mut text = file.clone();
+    for number in [*line, failed.column].into_iter().flatten() {
+        text.push_str(&format!(":{number}"));
+    }
+    if !kind.is_empty() {
+        let namespace = namespace.as_ref().map(|namespace| format!("{namespace}/")).unwrap_or_default();
+        text.push_str(&format!(": {kind} {namespace}{name}"));
+    }
+    match &failed.rule {
+        // What is wrong with a rule itself names the rule already.
+        Some(rule) if !kind.is_empty() => format!("{text}: rule {rule}: {}", failed.error),
+        _ => format!("{text}: {}", failed.error),
+    }
+}
+
+fn summary(judgement: &Judgement, paint: &Paint) -> String {
+    let count = |number: usize, what: &str| format!("{number} {what}{}", if number == 1 { "" } else { "s" });
+    let (deny, warn, dryrun) = counts(judgement);
+    let violations = count(judgement.violations.len(), "violation");
+    let parts: Vec<String> = [("deny", deny), ("warn", warn), ("dryrun", dryrun)]
+        .into_iter()
+        .filter(|(_, number)| *number > 0)
+        .map(|(name, number)| format!("{number} {name}"))
+        .collect();
+    let color = if deny > 0 || !judgement.failures.is_empty() { RED } else { GREEN };
+    let mut text = paint.show(color, &violations);
+    if !parts.is_empty() {
+        text.push_str(&format!(" ({})", parts.join(", ")));
+    }
+    text.push_str(&format!(" in {}, {}", count(judgement.objects, "object"), count(judgement.rules, "rule")));
+    if !judgement.failures.is_empty() {
+        text.push_str(&format!(", {}", count(judgement.failures.len(), "error")));
+    }
+    if judgement.skipped > 0 {
+        text.push_str(&format!(", {} skipped that need a request (--request)", count(judgement.skipped, "rule")));
+    }
+    text
+}
+
+pub(crate) fn print_json(judgement: &Judgement) -> anyhow::Result<()> {
+    let (deny, warn, dryrun) = counts(judgement);
+    let report = json!({
+        "summary": {
+            "objects": judgement.objects,
+            "rules": judgement.rules,
+            "violations": { "deny": deny, "warn": warn, "dryrun": dryrun },
+            "failures": judgement.failures.len(),
+            "skipped": judgement.skipped,
+        },
+        "results": judgement.violations.iter().map(result).collect::<Vec<_>>(),
+        "failures": judgement.failures.iter().map(failure).collect::<Vec<_>>(),
+    });
+    let mut out = std::io::stdout().lock();
+    serde_json::to_writer_pretty(&mut out, &report)?;
+    writeln!(out)?;
+    Ok(())
+}
+
+fn result(found: &Found) -> Value {
+    let Found { subject, violation } = found;
+    json!({
+        "rule": violation.rule.to_string(),
+        "severity": severity_name(violation.severity),
+        "action": action_name(violation.enforcement),
+        "apiVersion": subject.api_version,
+        "kind": subject.kind,
+        "namespace": subject.namespace,
+        "name": subject.name,
+        "container": violation.container,
+        "message": violation.message,
+        "file": subject.file,
+        "line": subject.line,
+    })
+}
+
+fn failure(failed: &Failed) -> Value {
+    let filled = |text: &str| (!text.is_empty()).then(|| text.to_owned());
+    json!({
+        "rule": failed.rule,
+        "kind": filled(&failed.subject.kind),
+        "namespace": failed.subject.namespace,
+        "name": filled(&failed.subject.name),
+        "error": failed.error,
+        "file": failed.subject.file,
+        "line": failed.subject.line,
+    })
+}
+
+fn counts(judgement: &Judgement) -> (usize, usize, usize) {
+    let count = |action| judgement.count(action);
+    (count(EnforcementAction::Deny), count(EnforcementAction::Warn), count(EnforcementAction::Dryrun))
+}
+
+fn action_name(action: EnforcementAction) -> &'static str {
+    match action {
+        EnforcementAction::Deny => "deny",
+        EnforcementAction::Warn => "warn",
+        EnforcementAction::Dryrun => "dryrun",
+    }
+}
+
+fn severity_name(severity: Severity) -> &'static str {
+    match severity {
+        Severity::Critical => "critical",
+        Severity::High => "high",
+        Severity::Medium => "medium",
+        Severity::Low => "low",
+        Severity::Info => "info",
+    }
+}
+
+impl Paint {
+    fn show(&self, color: &str, text: &str) -> String {
+        if self.is_on { format!("\u{1b}[{color}m{text}\u{1b}[0m") } else { text.to_owned() }
+    }
+}
