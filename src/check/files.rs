@@ -6,7 +6,7 @@ use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use portal_document::{Document, Interning, Limits, Node, Options, YamlDocument, from_yaml};
+use portal_document::{Document, Interning, Limits, Node, Options, Step, YamlDocument, from_yaml};
 
 /// The largest file that is read.
 const MAX_FILE: u64 = 1 << 30;
@@ -100,6 +100,14 @@ pub(crate) fn read(path: &Path, piece_bytes: usize) -> Result<Vec<Piece>, Proble
     Ok(pieces_from(&whole, piece_bytes))
 }
 
+/// Where a field is of the document that begins on a line of a file.
+pub(crate) fn locate(path: &Path, line: usize, field: &[Step<'_>]) -> Option<(usize, usize)> {
+    let text = fs::read_to_string(path).ok()?;
+    let start: usize = text.split_inclusive('\n').take(line - 1).map(str::len).sum();
+    let at = portal_document::locate(&text[start..], 0, field)?;
+    Some((at.line + line - 1, at.column))
+}
+
 /// Cuts a piece between documents: in YAML, a line that begins with `---` ends the one before, whatever it is in.
 fn pieces_from(whole: &Piece, piece_bytes: usize) -> Vec<Piece> {
     let mut pieces = Vec::new();
@@ -164,6 +172,15 @@ impl Piece {
         })?;
         let place = |found: YamlDocument| Placed { document: found.document, line: self.first_line + found.line - 1 };
         Ok(documents.into_iter().map(place).filter(|placed| !placed.document.root().is_null()).collect())
+    }
+
+    /// The lines of the items of a list that begins on a line.
+    pub(crate) fn item_lines(&self, line: usize) -> Vec<usize> {
+        let bytes = &self.text[self.start..self.end];
+        let before: usize =
+            bytes.split_inclusive(|byte| *byte == b'\n').take(line - self.first_line).map(<[u8]>::len).sum();
+        let text = std::str::from_utf8(&bytes[before..]).unwrap_or_default();
+        portal_document::element_lines(text, "items").into_iter().map(|item| item + line - 1).collect()
     }
 
     /// Where the text contains a word.

@@ -1,5 +1,6 @@
 //! Judges the objects of files, on every core.
 
+use std::cell::LazyCell;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Mutex;
@@ -185,19 +186,23 @@ impl Work<'_> {
         let (documents, problems) = piece.documents();
         outcome.failures.extend(problems.into_iter().map(|problem| unread(order, problem)));
         for placed in &documents {
-            for (item, object) in files::items(placed.document.root()).into_iter().enumerate() {
-                let subject = Subject {
-                    order,
-                    line: Some(placed.line),
-                    item,
-                    file: piece.file.to_string(),
-                    ..Subject::default()
-                };
+            let items = files::items(placed.document.root());
+            // The lines of a list's items are looked for when something is said of one.
+            let lines = LazyCell::new(|| if items.len() == 1 { Vec::new() } else { piece.item_lines(placed.line) });
+            for (item, object) in items.iter().copied().enumerate() {
+                let file = piece.file.to_string();
+                let subject = Subject { order, line: Some(placed.line), item, file, ..Subject::default() };
+                let (violations, failures) = (outcome.violations.len(), outcome.failures.len());
                 outcome.objects += 1;
                 if self.is_review {
                     self.judge_review(object, subject, outcome);
                 } else {
                     self.judge_object(object, subject, outcome);
+                }
+                let violations = outcome.violations[violations..].iter_mut().map(|found| &mut found.subject);
+                let failures = outcome.failures[failures..].iter_mut().map(|failed| &mut failed.subject);
+                for subject in violations.chain(failures) {
+                    subject.line = lines.get(item).copied().or(subject.line);
                 }
             }
         }

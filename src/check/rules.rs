@@ -8,7 +8,7 @@ use portal_core::{
     rule::{
         RuleSet,
         compile::compile,
-        diagnostic::{Diagnostic, Level},
+        diagnostic::{Diagnostic, Level, Step},
         load,
         source::{Origin, RuleSource},
     },
@@ -81,14 +81,14 @@ fn read_rules(
     for piece in pieces {
         let (documents, mut damaged) = piece.documents();
         problems.append(&mut damaged);
-        for (number, placed) in documents.iter().enumerate() {
+        for placed in &documents {
             let objects = files::items(placed.document.root());
             for object in objects {
                 // Custom resource definitions may lie beside the rules that name them.
                 if !load::is_rule(object) && object.get_str("kind").is_some() {
                     continue;
                 }
-                let origin = Origin::File { path: piece.file.to_string(), document: number, line: placed.line };
+                let origin = Origin::File { path: piece.file.to_string(), line: placed.line };
                 match load::load(object, origin) {
                     Ok(source) => sources.push(source),
                     Err(mut found) => diagnostics.append(&mut found),
@@ -132,11 +132,19 @@ fn custom_kind(object: Node<'_>) -> Option<Kind> {
     })
 }
 
-/// Where a diagnostic is, as far as is known.
+/// Where a diagnostic is. The file is read again, which only mistakes cost.
 fn place(diagnostic: &Diagnostic) -> Problem {
-    let (file, line) = match &diagnostic.origin {
-        Origin::File { path, line, .. } => (path.clone(), Some(*line)),
-        Origin::Cluster { uid } => (uid.clone(), None),
-    };
-    Problem { file, line, column: None, message: diagnostic.to_string() }
+    let message = diagnostic.to_string();
+    match &diagnostic.origin {
+        Origin::Cluster { uid } => Problem { file: uid.clone(), line: None, column: None, message },
+        Origin::File { path, line } => {
+            let field = diagnostic.field.iter().map(|step| match step {
+                Step::Field(name) => portal_document::Step::Field(name),
+                Step::Index(index) => portal_document::Step::Index(*index),
+            });
+            let at = files::locate(Path::new(path), *line, &field.collect::<Vec<_>>());
+            let (line, column) = at.map_or((*line, None), |(line, column)| (line, Some(column)));
+            Problem { file: path.clone(), line: Some(line), column, message }
+        }
+    }
 }

@@ -32,8 +32,8 @@ pub(crate) fn documents(yaml: &str) -> Vec<Document> {
 pub(crate) fn rules(yaml: &str) -> (RuleSet, Vec<String>) {
     let mut sources: Vec<RuleSource> = Vec::new();
     let mut problems: Vec<Diagnostic> = Vec::new();
-    for (number, document) in documents(yaml).iter().enumerate() {
-        let origin = Origin::File { path: "rules.yaml".to_owned(), document: number, line: 1 };
+    for document in &documents(yaml) {
+        let origin = Origin::File { path: "rules.yaml".to_owned(), line: 1 };
         match load(document.root(), origin) {
             Ok(source) => sources.push(source),
             Err(mut found) => problems.append(&mut found),

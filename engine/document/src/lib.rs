@@ -43,4 +43,4 @@ pub use key::Key;
 pub use node::{Array, Elements, Entries, Node, Object, View};
 pub use options::{Interning, Limits, Options};
 pub use path::{Path, PathError, Segment};
-pub use yaml::{YamlDocument, from_yaml};
+pub use yaml::{Step, YamlDocument, element_lines, from_yaml, locate};

@@ -3,6 +3,7 @@
 mod aliases;
 mod key;
 mod load;
+mod locate;
 mod resolve;
 
 use crate::{
@@ -10,6 +11,8 @@ use crate::{
     error::{Error, Position},
     options::Options,
 };
+
+pub use locate::{Step, element_lines, locate};
 
 /// A document and where it stands in its file.
 #[derive(Debug, Clone, PartialEq)]

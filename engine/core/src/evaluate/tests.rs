@@ -52,7 +52,9 @@ fn a_rule_that_mentions_container_runs_for_each() {
     check(
         &pod_rule("container.securityContext.privileged == true"),
         POD,
-        expect!["r: container app: securityContext.privileged is true (container app: securityContext.privileged is true)"],
+        expect![
+            "r: container app: securityContext.privileged is true (container app: securityContext.privileged is true)"
+        ],
     );
     check(
         &pod_rule("container.image.tag == 'latest' || container.image.sha256 == 'abc'"),
@@ -65,11 +67,17 @@ fn a_rule_that_mentions_container_runs_for_each() {
 
 #[test]
 fn a_rule_that_does_not_runs_once() {
-    check(&pod_rule("spec.hostNetwork == true"), POD, expect!["r: spec.hostNetwork is true (spec.hostNetwork is true)"]);
+    check(
+        &pod_rule("spec.hostNetwork == true"),
+        POD,
+        expect!["r: spec.hostNetwork is true (spec.hostNetwork is true)"],
+    );
     check(
         &pod_rule("any(spec.initContainers, .containerType == 'init' && .image.registry == 'registry:5000')"),
         POD,
-        expect![[r#"r: spec.initContainers[0].containerType is "init", spec.initContainers[0].image.registry is "registry:5000" (spec.initContainers[0].containerType is "init", spec.initContainers[0].image.registry is "registry:5000")"#]],
+        expect![[
+            r#"r: spec.initContainers[0].containerType is "init", spec.initContainers[0].image.registry is "registry:5000" (spec.initContainers[0].containerType is "init", spec.initContainers[0].image.registry is "registry:5000")"#
+        ]],
     );
 }
 
@@ -78,7 +86,9 @@ fn sugar_belongs_to_the_type() {
     check(
         &pod_rule("container.securityContext.seccompProfileType == 'Unconfined'"),
         POD,
-        expect![[r#"r: container app: securityContext.seccompProfileType is "Unconfined" (container app: securityContext.seccompProfileType is "Unconfined")"#]],
+        expect![[
+            r#"r: container app: securityContext.seccompProfileType is "Unconfined" (container app: securityContext.seccompProfileType is "Unconfined")"#
+        ]],
     );
 }
 
@@ -118,13 +128,17 @@ fn a_deployment_is_judged_as_the_pods_that_it_makes() {
             "container.securityContext.privileged == true && metadata.labels.of == 'template' && metadata.name == 'web'",
         ),
         DEPLOYMENT,
-        expect![[r#"r: container app: securityContext.privileged is true, metadata.labels.of is "template", metadata.name is "web" (container app: securityContext.privileged is true, metadata.labels.of is "template", metadata.name is "web")"#]],
+        expect![[
+            r#"r: container app: securityContext.privileged is true, metadata.labels.of is "template", metadata.name is "web" (container app: securityContext.privileged is true, metadata.labels.of is "template", metadata.name is "web")"#
+        ]],
     );
     // A kind that is named has its own metadata.
     check(
         "name: r\nmatch: {gvk: [{group: apps, kind: Deployment}]}\nrule: metadata.labels.of == 'deployment' && container.name == 'app'",
         DEPLOYMENT,
-        expect![[r#"r: container app: metadata.labels.of is "deployment", name is "app" (container app: metadata.labels.of is "deployment", name is "app")"#]],
+        expect![[
+            r#"r: container app: metadata.labels.of is "deployment", name is "app" (container app: metadata.labels.of is "deployment", name is "app")"#
+        ]],
     );
     // Not what reads the object, and not what asks not to be.
     check(&pod_rule("object.kind != 'Pod'"), DEPLOYMENT, expect![""]);

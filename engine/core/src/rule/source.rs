@@ -20,8 +20,6 @@ pub enum Origin {
     File {
         /// The file, as the user called it.
         path: String,
-        /// The number of the document in it, from 0.
-        document: usize,
         /// The line that the document begins on, from 1.
         line: usize,
     },
