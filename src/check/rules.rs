@@ -83,13 +83,15 @@ fn read_rules(
         problems.append(&mut damaged);
         for placed in &documents {
             let objects = files::items(placed.document.root());
-            for object in objects {
+            let is_list = placed.document.root().get_str("items").is_some();
+            for (item, object) in objects.into_iter().enumerate() {
                 // Custom resource definitions may lie beside the rules that name them.
                 if !load::is_rule(object) && object.get_str("kind").is_some() {
                     continue;
                 }
                 let origin = Origin::File { path: piece.file.to_string(), line: placed.line };
-                match load::load(object, origin) {
+                let base = if is_list { vec![Step::Field("items".to_owned()), Step::Index(item)] } else { Vec::new() };
+                match load::load(object, origin, base) {
                     Ok(source) => sources.push(source),
                     Err(mut found) => diagnostics.append(&mut found),
                 }

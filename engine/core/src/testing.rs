@@ -34,7 +34,7 @@ pub(crate) fn rules(yaml: &str) -> (RuleSet, Vec<String>) {
     let mut problems: Vec<Diagnostic> = Vec::new();
     for document in &documents(yaml) {
         let origin = Origin::File { path: "rules.yaml".to_owned(), line: 1 };
-        match load(document.root(), origin) {
+        match load(document.root(), origin, Vec::new()) {
             Ok(source) => sources.push(source),
             Err(mut found) => problems.append(&mut found),
         }

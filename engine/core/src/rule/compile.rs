@@ -34,7 +34,7 @@ pub fn compile(sources: &[RuleSource], kinds: &Kinds, engine: &dyn ExpressionEng
     for source in sources {
         if !names.insert(&source.id) {
             let mut compiler = Compiler::new(source, kinds, engine);
-            compiler.error(&["metadata", "name"], format!("another rule is called `{}` too: rename one", source.id));
+            compiler.error(&[], format!("another rule is called `{}` too: rename one", source.id));
             diagnostics.append(&mut compiler.diagnostics);
             continue;
         }
@@ -326,7 +326,7 @@ impl<'a> Compiler<'a> {
             rule: Some(self.source.id.clone()),
             origin: self.source.origin.clone(),
             level,
-            field: field.to_vec(),
+            field: self.source.base.iter().chain(field).cloned().collect(),
             message,
             excerpt: None,
             awaits_kind: false,

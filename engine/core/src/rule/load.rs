@@ -29,9 +29,10 @@ pub fn is_rule(document: Node<'_>) -> bool {
     }
 }
 
-/// Reads a rule, or says everything that is wrong with its form.
-pub fn load(document: Node<'_>, origin: Origin) -> Result<RuleSource, Vec<Diagnostic>> {
-    let mut loader = Loader { rule: None, origin, problems: Vec::new() };
+/// Reads a rule, or says everything that is wrong with its form. `base` is the way to it in its document, which is empty
+/// unless it is an item of a list.
+pub fn load(document: Node<'_>, origin: Origin, base: Vec<Step>) -> Result<RuleSource, Vec<Diagnostic>> {
+    let mut loader = Loader { rule: None, origin, base, problems: Vec::new() };
     match loader.load(document) {
         Some(source) if loader.problems.is_empty() => Ok(source),
         _ => Err(loader.problems),
@@ -41,6 +42,7 @@ pub fn load(document: Node<'_>, origin: Origin) -> Result<RuleSource, Vec<Diagno
 struct Loader {
     rule: Option<RuleId>,
     origin: Origin,
+    base: Vec<Step>,
     problems: Vec<Diagnostic>,
 }
 
@@ -99,7 +101,9 @@ impl Loader {
             _ => 0,
         };
         let spec = self.problems.is_empty().then(|| self.spec(&spec.to_json()))??;
-        Some(RuleSource { id: self.rule.clone()?, origin: self.origin.clone(), generation, spec })
+        let mut base = self.base.clone();
+        base.push(Step::Field("spec".to_owned()));
+        Some(RuleSource { id: self.rule.clone()?, origin: self.origin.clone(), base, generation, spec })
     }
 
     /// A rule of a file: the fields of a spec, and its name.
@@ -116,7 +120,8 @@ impl Loader {
         }
         self.check(document, &schema, &mut Vec::new());
         let spec = self.problems.is_empty().then(|| self.spec(&document.to_json()))??;
-        Some(RuleSource { id: self.rule.clone()?, origin: self.origin.clone(), generation: 0, spec })
+        let (origin, base) = (self.origin.clone(), self.base.clone());
+        Some(RuleSource { id: self.rule.clone()?, origin, base, generation: 0, spec })
     }
 
     fn spec(&mut self, json: &str) -> Option<RuleSpec> {
@@ -227,7 +232,7 @@ impl Loader {
             rule: self.rule.clone(),
             origin: self.origin.clone(),
             level: Level::Error,
-            field: path.to_vec(),
+            field: self.base.iter().chain(path).cloned().collect(),
             message,
             excerpt: None,
             awaits_kind: false,

@@ -4,6 +4,8 @@ use std::fmt;
 
 use portal_crds::RuleSpec;
 
+use crate::rule::diagnostic::Step;
+
 /// The name of a rule.
 #[derive(Clone, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub struct RuleId {
@@ -37,6 +39,8 @@ pub struct RuleSource {
     pub id: RuleId,
     /// Where it comes from.
     pub origin: Origin,
+    /// The way to its fields from where its document begins: `spec`, or nothing for the form of files.
+    pub base: Vec<Step>,
     /// The generation of the object, 0 for a file.
     pub generation: i64,
     /// What it says.
