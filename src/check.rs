@@ -11,6 +11,9 @@ use std::process::ExitCode;
 
 use clap::{Args, ValueEnum};
 
+pub(crate) use self::judge::{Failed, Found, Judgement, Subject};
+pub(crate) use self::report::action_name;
+
 /// Judge objects in files by rules, without a cluster
 ///
 /// Objects are judged as if they were created; one without a namespace is in `default`. What a rule looks up is answered
@@ -52,11 +55,29 @@ enum Output {
 }
 
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
-    let loaded = rules::load(&arguments.rules, &arguments.files, &arguments.cluster);
-    let judgement = judge::judge(&loaded, arguments);
+    let judgement = arguments.judge();
     match arguments.output {
         Output::Text => report::print_text(&judgement)?,
         Output::Json => report::print_json(&judgement)?,
     }
     Ok(judgement.exit_code(arguments.warn_as_error))
+}
+
+impl Arguments {
+    /// What `portal test` asks: the files of a case.
+    pub(crate) fn of_case(rules: PathBuf, input: PathBuf, cluster: Option<PathBuf>) -> Arguments {
+        Arguments {
+            rules: vec![rules],
+            files: vec![input],
+            cluster: cluster.into_iter().collect(),
+            request: false,
+            output: Output::Text,
+            warn_as_error: false,
+        }
+    }
+
+    pub(crate) fn judge(&self) -> Judgement {
+        let loaded = rules::load(&self.rules, &self.files, &self.cluster);
+        judge::judge(&loaded, self)
+    }
 }

@@ -4,6 +4,7 @@ mod check;
 mod command_line;
 mod eval;
 mod generate;
+mod test;
 mod version;
 
 use std::process::ExitCode;
@@ -25,6 +26,7 @@ fn main() -> ExitCode {
 fn run(command: &Command) -> anyhow::Result<ExitCode> {
     match command {
         Command::Check(arguments) => return check::run(arguments),
+        Command::Test(arguments) => return test::run(arguments),
         Command::Eval(arguments) => eval::run(arguments),
         Command::Version(arguments) => version::run(arguments),
         Command::Generate(arguments) => generate::run(arguments),

@@ -66,10 +66,14 @@ pub(crate) struct Failed {
 
 /// What each worker needs.
 struct Work<'a> {
+    /// What objects are judged by: every rule that can do without a real request.
     rules: RuleSet,
+    /// What reviews are judged by.
+    review_rules: &'a RuleSet,
     kinds: &'a Kinds,
     cluster: Cluster,
-    is_review: bool,
+    /// Whether everything must be a review.
+    only_reviews: bool,
     needs_request: bool,
     now: Moment,
 }
@@ -78,6 +82,8 @@ struct Work<'a> {
 #[derive(Default)]
 struct Outcome {
     objects: usize,
+    /// How many of them were reviews.
+    reviews: usize,
     violations: Vec<Found>,
     failures: Vec<Failed>,
 }
@@ -88,10 +94,9 @@ const PIECE_BYTES: usize = 256 << 10;
 pub(crate) fn judge(loaded: &Loaded, arguments: &Arguments) -> Judgement {
     let mut problems = Vec::new();
     let paths = files::expand(&arguments.files, &mut problems);
-    let needs_review = |reads: RequestReads| !arguments.request && reads == RequestReads::Everything;
     let (skipped, rules): (Vec<_>, Vec<_>) =
-        loaded.rules.rules().iter().cloned().partition(|rule| needs_review(rule.request));
-    let looks_up = rules.iter().any(|rule| rule.looks_up());
+        loaded.rules.rules().iter().cloned().partition(|rule| rule.request == RequestReads::Everything);
+    let looks_up = loaded.rules.rules().iter().any(|rule| rule.looks_up());
     let needs_request = rules.iter().any(|rule| rule.request == RequestReads::Creation);
     let cluster = if looks_up {
         Cluster::read(&arguments.cluster, &paths, &loaded.kinds, &mut problems)
@@ -100,9 +105,10 @@ pub(crate) fn judge(loaded: &Loaded, arguments: &Arguments) -> Judgement {
     };
     let work = Work {
         rules: RuleSet::new(rules),
+        review_rules: &loaded.rules,
         kinds: &loaded.kinds,
         cluster,
-        is_review: arguments.request,
+        only_reviews: arguments.request,
         needs_request,
         now: now(),
     };
@@ -126,8 +132,8 @@ pub(crate) fn judge(loaded: &Loaded, arguments: &Arguments) -> Judgement {
     failures.append(&mut outcome.failures);
     Judgement {
         objects: outcome.objects,
-        rules: work.rules.rules().len(),
-        skipped: skipped.len(),
+        rules: loaded.rules.rules().len(),
+        skipped: if outcome.objects > outcome.reviews { skipped.len() } else { 0 },
         violations: outcome.violations,
         failures,
         warnings: loaded.warnings.clone(),
@@ -151,6 +157,7 @@ fn run(work: &Work<'_>, paths: &[PathBuf]) -> Outcome {
                 }
                 if let Ok(mut outcome) = outcome.lock() {
                     outcome.objects += own.objects;
+                    outcome.reviews += own.reviews;
                     outcome.violations.append(&mut own.violations);
                     outcome.failures.append(&mut own.failures);
                 }
@@ -194,7 +201,9 @@ impl Work<'_> {
                 let subject = Subject { order, line: Some(placed.line), item, file, ..Subject::default() };
                 let (violations, failures) = (outcome.violations.len(), outcome.failures.len());
                 outcome.objects += 1;
-                if self.is_review {
+                let is_review = object.get_str("kind").and_then(Node::as_str) == Some("AdmissionReview");
+                outcome.reviews += usize::from(is_review);
+                if is_review || self.only_reviews {
                     self.judge_review(object, subject, outcome);
                 } else {
                     self.judge_object(object, subject, outcome);
@@ -212,7 +221,7 @@ impl Work<'_> {
         match Event::of_review(review, self.kinds, self.now) {
             Ok(event) => {
                 subject.name_after(&event);
-                self.evaluate(&event, subject, outcome);
+                self.evaluate(self.review_rules, &event, subject, outcome);
             }
             Err(error) => outcome.failures.push(Failed { subject, column: None, rule: None, error: error.to_string() }),
         }
@@ -252,11 +261,11 @@ impl Work<'_> {
             now: self.now,
         };
         subject.name_after(&event);
-        self.evaluate(&event, subject, outcome);
+        self.evaluate(&self.rules, &event, subject, outcome);
     }
 
-    fn evaluate(&self, event: &Event<'_>, subject: Subject, outcome: &mut Outcome) {
-        let Evaluation { violations, failures, .. } = evaluate(&self.rules, &self.cluster, event, &Limits::default());
+    fn evaluate(&self, rules: &RuleSet, event: &Event<'_>, subject: Subject, outcome: &mut Outcome) {
+        let Evaluation { violations, failures, .. } = evaluate(rules, &self.cluster, event, &Limits::default());
         outcome
             .violations
             .extend(violations.into_iter().map(|violation| Found { subject: subject.clone(), violation }));

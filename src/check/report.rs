@@ -160,7 +160,7 @@ fn counts(judgement: &Judgement) -> (usize, usize, usize) {
     (count(EnforcementAction::Deny), count(EnforcementAction::Warn), count(EnforcementAction::Dryrun))
 }
 
-fn action_name(action: EnforcementAction) -> &'static str {
+pub(crate) fn action_name(action: EnforcementAction) -> &'static str {
     match action {
         EnforcementAction::Deny => "deny",
         EnforcementAction::Warn => "warn",

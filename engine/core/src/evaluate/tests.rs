@@ -233,17 +233,23 @@ fn a_rule_of_a_namespace_never_leaves_it() {
     check(
         &rule("len(cluster.secrets.list('other')) > 0"),
         "",
-        expect![[r#"Error: rule shop/r: spec.rule: 1:21: a PortalRule sees its own namespace only: write "shop" or metadata.namespace"#]],
+        expect![[
+            r#"Error: rule shop/r: spec.rule: 1:21: a PortalRule sees its own namespace only: write "shop" or metadata.namespace"#
+        ]],
     );
     check(
         &rule("len(cluster.secrets.list('*')) > 0"),
         "",
-        expect![[r#"Error: rule shop/r: spec.rule: 1:21: a PortalRule sees its own namespace only: write "shop" or metadata.namespace"#]],
+        expect![[
+            r#"Error: rule shop/r: spec.rule: 1:21: a PortalRule sees its own namespace only: write "shop" or metadata.namespace"#
+        ]],
     );
     check(
         &rule("cluster.nodes.byName('a') != nil"),
         "",
-        expect!["Error: rule shop/r: spec.rule: 1:15: a PortalRule sees its own namespace only, and `nodes` are in none"],
+        expect![
+            "Error: rule shop/r: spec.rule: 1:15: a PortalRule sees its own namespace only, and `nodes` are in none"
+        ],
     );
     check(
         &rule("len(cluster.services.list(metadata.labels.app)) == 0"),
