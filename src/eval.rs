@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, bail};
 use clap::Args;
-use portal_document::{Document, Key};
+use portal_document::{Document, Key, Node};
 use portal_expr::{Arena, Error, Host, Limits, Mode, Moment, Program, Schema, Shape, Slot, Value};
 use serde_json::{Value as Json, json};
 
@@ -28,7 +28,8 @@ pub(crate) struct Arguments {
     /// A further object, by the name that the expression calls it
     #[arg(long, value_name = "NAME=FILE", value_parser = parse_root)]
     root: Vec<(String, PathBuf)>,
-    /// A JSON or YAML object whose fields are the names that the expression may use
+    /// A JSON or YAML object whose fields are the names that the expression may use. With --lines it may be `-`: then each
+    /// line is JSON, an expression with its own object: {"expr": "a + 1", "env": {"a": 1}}
     #[arg(long, value_name = "FILE")]
     env: Option<PathBuf>,
     /// Exactly expr-lang: nil has no fields, and an unknown name is nil
@@ -44,15 +45,34 @@ struct Roots {
     schema: Schema,
     documents: Vec<(Slot, Document)>,
     /// Where `--env` gave the names: all of them in one object, for `$env`.
-    environment: Option<Document>,
+    environment: Option<Environment>,
     fields: BTreeMap<Slot, Key>,
 }
 
+/// An object whose fields are names.
+struct Environment {
+    document: Document,
+    /// The field of the document that is the object. Without one it is the whole document.
+    field: Option<Key>,
+}
+
+/// What `--env` is for an environment on each line.
+const STANDARD_INPUT: &str = "-";
+
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
-    let roots = Roots::read(arguments)?;
     let mode = if arguments.strict { Mode::Strict } else { Mode::Rules };
+    if arguments.env.as_deref() == Some(Path::new(STANDARD_INPUT)) {
+        if !arguments.lines || !arguments.root.is_empty() {
+            bail!("`--env {STANDARD_INPUT}` goes with --lines and without --root: each line has its own names");
+        }
+        return run_lines(|line| {
+            let (source, roots) = Roots::of_line(line)?;
+            Ok(answer(&source, &roots, mode))
+        });
+    }
+    let roots = Roots::read(arguments)?;
     if arguments.lines {
-        return run_lines(&roots, mode);
+        return run_lines(|line| Ok(answer(line, &roots, mode)));
     }
     let source = arguments.expression.as_deref().context("an expression is needed")?;
     let program = match portal_expr::compile(source, &roots.schema, mode) {
@@ -83,12 +103,13 @@ fn text(value: &Json) -> anyhow::Result<String> {
 }
 
 /// One line in, one line out, for comparisons with other implementations.
-fn run_lines(roots: &Roots, mode: Mode) -> anyhow::Result<()> {
+fn run_lines(answer: impl Fn(&str) -> anyhow::Result<Json>) -> anyhow::Result<()> {
     let mut output = std::io::BufWriter::new(std::io::stdout().lock());
-    for line in std::io::stdin().lock().lines() {
+    for (index, line) in std::io::stdin().lock().lines().enumerate() {
         let line = line.context("standard input is not text")?;
         if !line.is_empty() {
-            writeln!(output, "{}", answer(&line, roots, mode))?;
+            let answer = answer(&line).with_context(|| format!("line {} is no question", index + 1))?;
+            writeln!(output, "{answer}")?;
         }
     }
     Ok(output.flush()?)
@@ -124,20 +145,38 @@ fn answer(source: &str, roots: &Roots, mode: Mode) -> Json {
 }
 
 impl Roots {
-    fn read(arguments: &Arguments) -> anyhow::Result<Self> {
-        let mut roots =
-            Self { schema: Schema::new(), documents: Vec::new(), environment: None, fields: BTreeMap::new() };
-        if let Some(path) = &arguments.env {
-            let document = read_document(path)?;
-            let Some(object) = document.root().as_object() else {
-                bail!("{} holds no object: its fields would be the names to use", path.display());
-            };
-            for (name, _) in object.iter() {
-                let slot = roots.schema.add_root(name, Shape::Any);
-                roots.fields.insert(slot, Key::new(name));
-            }
-            roots.environment = Some(document);
+    fn new() -> Self {
+        Self { schema: Schema::new(), documents: Vec::new(), environment: None, fields: BTreeMap::new() }
+    }
+
+    fn of_environment(environment: Environment) -> anyhow::Result<Self> {
+        let mut roots = Self::new();
+        let Some(object) = environment.node().and_then(Node::as_object) else {
+            bail!("it holds no object: its fields would be the names to use");
+        };
+        for (name, _) in object.iter() {
+            let slot = roots.schema.add_root(name, Shape::Any);
+            roots.fields.insert(slot, Key::new(name));
         }
+        roots.environment = Some(environment);
+        Ok(roots)
+    }
+
+    /// An expression and what it may use, from a line of JSON.
+    fn of_line(line: &str) -> anyhow::Result<(String, Self)> {
+        let document = Document::parse(line.as_bytes(), &portal_document::Options::default())?;
+        let source = document.root().get_str("expr").and_then(Node::as_str);
+        let source = source.context("its field `expr` is no text")?.to_owned();
+        let environment = Environment { document, field: Some(Key::new("env")) };
+        Ok((source, Self::of_environment(environment).context("its field `env` cannot be used")?))
+    }
+
+    fn read(arguments: &Arguments) -> anyhow::Result<Self> {
+        let mut roots = match &arguments.env {
+            Some(path) => Self::of_environment(Environment { document: read_document(path)?, field: None })
+                .with_context(|| format!("{} cannot be used", path.display()))?,
+            None => Self::new(),
+        };
         let file = arguments.file.iter().map(|path| ("object".to_owned(), path.clone()));
         for (name, path) in file.chain(arguments.root.iter().cloned()) {
             let document = read_document(&path)?;
@@ -157,12 +196,19 @@ impl Host for Roots {
         if let Some((_, document)) = self.documents.iter().find(|(known, _)| *known == slot) {
             return Value::from_node(document.root());
         }
-        let field = self.fields.get(&slot).zip(self.environment.as_ref());
-        field.and_then(|(key, environment)| environment.root().get(key)).map_or(Value::Nil, Value::from_node)
+        let field = self.fields.get(&slot).zip(self.environment.as_ref().and_then(Environment::node));
+        field.and_then(|(key, environment)| environment.get(key)).map_or(Value::Nil, Value::from_node)
     }
 
     fn environment(&self) -> Value<'_> {
-        self.environment.as_ref().map_or(Value::Nil, |environment| Value::from_node(environment.root()))
+        self.environment.as_ref().and_then(Environment::node).map_or(Value::Nil, Value::from_node)
+    }
+}
+
+impl Environment {
+    fn node(&self) -> Option<Node<'_>> {
+        let root = self.document.root();
+        self.field.as_ref().map_or(Some(root), |field| root.get(field))
     }
 }
 
