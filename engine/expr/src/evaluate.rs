@@ -266,13 +266,15 @@ impl<'a, 'm> Evaluation<'a, 'm> {
                 let mut entries = self.machine.buffer();
                 for (key, value) in pairs {
                     let key = self.run(key, frame)?;
-                    if !matches!(key, Value::Text(_)) {
-                        return Err(fail(Failure::new(format!("a key of a map must be a string, got {}", key.kind()))));
-                    }
                     entries.push((key, self.run(value, frame)?)).map_err(fail)?;
                 }
+                let entries = entries.finish();
+                // Go looks at the keys when it has everything, so that a mistake in a value comes first.
+                if let Some((key, _)) = entries.iter().find(|(key, _)| !matches!(key, Value::Text(_))) {
+                    return Err(fail(Failure::new(format!("a key of a map must be a string, got {}", key.kind()))));
+                }
                 self.machine.count_elements(pairs.len() as u64).map_err(fail)?;
-                self.machine.sort_map(entries.finish(), Keys::Text, Duplicates::First).map_err(fail)
+                self.machine.sort_map(entries, Keys::Text, Duplicates::First).map_err(fail)
             }
             Kind::Builtin { builtin, arguments } => {
                 self.with_arguments(arguments, frame, |arguments| builtin.call(self.machine, arguments).map_err(fail))

@@ -32,7 +32,9 @@ impl Time<'_> {
     /// The moment in the form of RFC 3339, in UTC.
     pub fn rfc3339(&self) -> String {
         let Civil { year, month, day, hour, minute, second } = Civil::from_seconds(self.moment.seconds());
-        let mut text = format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}");
+        let sign = if year < 0 { "-" } else { "" };
+        let year = year.unsigned_abs();
+        let mut text = format!("{sign}{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}");
         if self.moment.nanoseconds() > 0 {
             let fraction = format!(".{:09}", self.moment.nanoseconds());
             text.push_str(fraction.trim_end_matches('0'));
@@ -51,5 +53,17 @@ impl fmt::Display for Value<'_> {
             // Larger than an evaluation may make. Whoever prints it has seen enough.
             Err(_) => formatter.write_str("…"),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::value::{Moment, Time, Zone};
+
+    #[test]
+    fn a_year_has_four_digits_before_the_year_0_too() {
+        let text = |seconds| Time { moment: Moment::new(seconds, 0), zone: Zone::Utc }.rfc3339();
+        assert_eq!(text(-62_167_219_201), "-0001-12-31T23:59:59Z");
+        assert_eq!(text(0), "1970-01-01T00:00:00Z");
     }
 }

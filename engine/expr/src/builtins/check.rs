@@ -161,7 +161,7 @@ pub(super) fn aggregate(types: &[Type]) -> Result<Type, Refusal> {
 
 /// `first` and `last`.
 pub(super) fn end(types: &[Type]) -> Result<Type, Refusal> {
-    let found = list(types)?;
+    let found = seen(list(types)?);
     Ok(if found.is_unknown() { Type::ANY } else { found.element() })
 }
 
@@ -177,6 +177,13 @@ pub(super) fn from_pairs(types: &[Type]) -> Result<Type, Refusal> {
 fn list(types: &[Type]) -> Result<Type, Refusal> {
     let found = one(types)?;
     if found.is_unknown() || found.is_array() { Ok(found) } else { Err(Refusal::expected(0, "an array", found)) }
+}
+
+/// What is left of the type of an array: Go forgets what the elements are, unless the array is of a type of its own. What a
+/// schema says is kept.
+fn seen(found: Type) -> Type {
+    let keeps = matches!(found, Type::BYTES | Type::TEXTS) || found.element().as_object().is_some();
+    if keeps || found.is_unknown() { found } else { Type::ARRAY }
 }
 
 pub(super) fn concat(types: &[Type]) -> Result<Type, Refusal> {
@@ -197,7 +204,7 @@ pub(super) fn take(types: &[Type]) -> Result<Type, Refusal> {
     if !count_type.is_unknown() && !matches!(*count_type, Type::INT | Type::DURATION) {
         return Err(Refusal::expected(1, "an int", *count_type));
     }
-    Ok(*found)
+    Ok(seen(*found))
 }
 
 /// `keys`, `values` and `toPairs`.
@@ -352,9 +359,12 @@ mod tests {
         check("upper", &[Type::UNKNOWN], Ok(Type::TEXT));
         check("string", &[Type::NIL], Ok(Type::TEXT));
         check("split", &[Type::TEXT, Type::TEXT], Ok(Type::TEXTS));
-        check("first", &[Type::INT.array()], Ok(Type::INT));
+        check("first", &[Type::INT.array()], Ok(Type::ANY));
+        check("first", &[Type::TEXTS], Ok(Type::TEXT));
+        check("last", &[Type::object(1).array()], Ok(Type::object(1)));
         check("first", &[Type::UNKNOWN], Ok(Type::ANY));
         check("take", &[Type::TEXTS, Type::INT], Ok(Type::TEXTS));
+        check("take", &[Type::INT.array(), Type::INT], Ok(Type::ARRAY));
         check("max", &[Type::INT, Type::FLOAT], Ok(Type::INT));
         check("max", &[Type::INT, Type::ARRAY, Type::TEXT], Ok(Type::ANY));
         check("abs", &[Type::DURATION], Ok(Type::DURATION));

@@ -100,27 +100,42 @@ impl<'a> Best<'_, 'a> {
 }
 
 pub(super) fn mean<'a>(machine: &Machine<'a>, arguments: Arguments<'_, 'a>) -> Answer<'a> {
-    let (mut count, mut sum) = (0_u64, 0.0);
+    let mut total = Total::default();
     for argument in arguments {
-        let (more, part) = total(machine, *argument, 0)?;
-        count += more;
-        sum += part;
+        total.add(machine, *argument, 0)?;
     }
-    Ok(Value::Float(if count == 0 { 0.0 } else { sum / count as f64 }))
+    Ok(Value::Float(if total.count == 0 { 0.0 } else { total.sum / total.count as f64 }))
 }
 
-/// How many numbers there are, and their sum. Each array is summed by itself, which decides the last digit.
-fn total(machine: &Machine<'_>, value: Value<'_>, depth: u32) -> Result<(u64, f64), Failure> {
-    machine.step(1)?;
-    let Some(items) = value.sequence() else { return Ok((1, number(value)?)) };
-    let depth = deeper(depth)?;
-    let (mut count, mut sum) = (0, 0.0);
-    for item in items.iter() {
-        let (more, part) = total(machine, item, depth)?;
-        count += more;
-        sum += part;
+/// How many numbers there are, and their sum.
+#[derive(Default)]
+struct Total {
+    count: u64,
+    sum: f64,
+}
+
+impl Total {
+    /// Adds a number, or those of an array. Arrays in it are summed by themselves, which decides the last digit.
+    fn add(&mut self, machine: &Machine<'_>, value: Value<'_>, depth: u32) -> Result<(), Failure> {
+        machine.step(1)?;
+        let Some(items) = value.sequence() else {
+            self.count += 1;
+            self.sum += number(value)?;
+            return Ok(());
+        };
+        let depth = deeper(depth)?;
+        for item in items.iter() {
+            if item.sequence().is_none() {
+                self.add(machine, item, depth)?;
+                continue;
+            }
+            let mut inner = Self::default();
+            inner.add(machine, item, depth)?;
+            self.count += inner.count;
+            self.sum += inner.sum;
+        }
+        Ok(())
     }
-    Ok((count, sum))
 }
 
 pub(super) fn median<'a>(machine: &Machine<'a>, arguments: Arguments<'_, 'a>) -> Answer<'a> {
@@ -269,6 +284,7 @@ mod tests {
             mean(1, 2, 6) => 3.0
             mean([1, 2, [6]]) => 3.0
             mean([]) => 0.0
+            mean(1, [1e-7, -17], 0) => -3.999999975
             mean(1, "a") => error: expected a number, got string
             mean([nil]) => error: expected a number, got nil
             median(1, 9, 2) => 2.0

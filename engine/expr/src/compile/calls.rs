@@ -86,6 +86,7 @@ impl<'s> Compiler<'s> {
             return Err(self.error(at, format!("a {} cannot be called", callee.known.kind)));
         }
         let arguments = self.below(false, |compiler| compiler.plain_arguments(arguments))?;
+        let arguments = arguments.into_iter().map(|argument| argument.op).collect();
         let kind = Kind::Uncallable { callee: callee.op.into(), arguments };
         Ok(Typed { op: Op { kind, at }, known: Known::unknown() })
     }
@@ -102,7 +103,7 @@ impl<'s> Compiler<'s> {
         self.error(at, format!("unknown function `{name}`{hint}"))
     }
 
-    /// A method of a time or a duration.
+    /// A method of a time, a duration or a timezone.
     fn method(
         &mut self,
         at: u32,
@@ -113,27 +114,38 @@ impl<'s> Compiler<'s> {
     ) -> Result<Typed<'s>, Error> {
         let base = self.value(base)?;
         let kind = base.known.kind;
-        let has_methods =
-            kind.is_unknown() || kind == Type::TIME || kind == Type::DURATION || kind.is_map() && self.strict;
-        if !has_methods {
+        let has_methods = [Type::TIME, Type::DURATION, Type::ZONE].contains(&kind);
+        if !(has_methods || kind.is_unknown() || kind.is_map() && self.strict) {
             return Err(self.error(at, format!("a {kind} has no method `{name}`")));
         }
-        let is_known = !kind.is_unknown();
-        let result = builtins::signature(kind, name).map_or(Type::UNKNOWN, |method| method.result);
-        let arguments = self.below(is_known, |compiler| compiler.plain_arguments(arguments))?;
+        let method = builtins::signature(kind, name);
+        // A group is known to be an array, which cannot be called.
+        if (has_methods && method.is_none() || kind == Type::GROUPS) && self.unchecked == 0 {
+            return Err(self.error(at, format!("a {kind} has no method `{name}`")));
+        }
+        let typed = self.below(has_methods, |compiler| compiler.plain_arguments(arguments))?;
+        if let Some(method) = method.filter(|_| self.unchecked == 0) {
+            let kinds: Vec<Type> = typed.iter().map(|argument| argument.known.kind).collect();
+            if let Err(refusal) = method.check(&kinds) {
+                let argument = refusal.argument.and_then(|argument| arguments.get(argument));
+                let at = argument.map_or(at, |argument| self.at(argument.value));
+                return Err(self.error(at, refusal.message));
+            }
+        }
+        let arguments = typed.into_iter().map(|argument| argument.op).collect();
         let kind = Kind::Method { base: base.op.into(), name: name.into(), arguments, optional };
-        Ok(Typed { op: Op { kind, at }, known: Known::of(result) })
+        Ok(Typed { op: Op { kind, at }, known: Known::of(method.map_or(Type::UNKNOWN, |method| method.result)) })
     }
 
-    fn plain_arguments(&mut self, arguments: &'s [Argument<'s>]) -> Result<Box<[Op]>, Error> {
-        let mut ops = Vec::with_capacity(arguments.len());
+    fn plain_arguments(&mut self, arguments: &'s [Argument<'s>]) -> Result<Vec<Typed<'s>>, Error> {
+        let mut compiled = Vec::with_capacity(arguments.len());
         for argument in arguments {
             if let Some((name, at)) = argument.name {
                 return Err(self.error(at, format!("this takes no argument called `{name}`: leave the name out")));
             }
-            ops.push(self.value(argument.value)?.op);
+            compiled.push(self.value(argument.value)?);
         }
-        Ok(ops.into())
+        Ok(compiled)
     }
 
     /// Whether a callee goes through a root that has no value, by names and constant texts alone.

@@ -43,7 +43,7 @@ impl<'s> Known<'s> {
     pub(super) fn either(one: &Self, other: &Self) -> Self {
         let kind = match (one.kind, other.kind) {
             (Type::NIL, kind) | (kind, Type::NIL) => kind,
-            (one, other) if one.is_array() && other.is_array() && one != other => Type::ARRAY,
+            (one, other) if one.is_assignable(other) && one.is_array() && one != other => Type::ARRAY,
             (one, other) if one.is_assignable(other) => one,
             _ => Type::UNKNOWN,
         };

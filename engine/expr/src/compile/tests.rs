@@ -192,3 +192,22 @@ fn what_may_be_missing_where_nil_fails_is_warned_of() {
     check("len(container.args) < 3", expect!["reads container.args"]);
     check("1 == 1", expect!["warning 1:3: this reads nothing, so its answer is always the same"]);
 }
+
+#[test]
+fn methods_are_checked_before_they_run() {
+    let refused = |source: &str| Pod::new().compile(source).expect_err(source).message;
+    assert_eq!(refused("date('2026-03-01').Foo()"), "a time has no method `Foo`");
+    assert_eq!(refused("date('2026-03-01').Minute(nil)"), "Minute takes 0 arguments, got 1");
+    assert_eq!(refused("date('2026-03-01').Add(1)"), "Add expects a duration, got int");
+    assert_eq!(refused("date('2026-03-01').Format(nil)"), "Format expects a string, got nil");
+    assert_eq!(refused("groupBy([1], #).Year()"), "a map has no method `Year`");
+    for source in ["timezone('UTC').String()", "date('2026-03-01').Add(object.x)", "object.x.Add(1)"] {
+        assert!(Pod::new().compile(source).is_ok(), "{source}");
+    }
+}
+
+#[test]
+fn a_choice_between_arrays_of_two_types_may_be_anything() {
+    assert!(Pod::new().compile("true == (object.x ? split('a', 'a') : [])").is_ok());
+    assert!(Pod::new().compile("true == (object.x ? ['a'] : [1])").is_err());
+}

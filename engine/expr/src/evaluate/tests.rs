@@ -115,3 +115,12 @@ fn what_made_an_expression_true_is_told() {
         assert_eq!(explain(source), expected, "{source}");
     }
 }
+
+#[test]
+fn a_mistake_in_a_value_of_a_map_comes_before_one_in_a_key() {
+    check(
+        "{(nil): object.kind + 1}",
+        "1:21: cannot use + with string and int\n | {(nil): object.kind + 1}\n |                     ^",
+    );
+    check("{(object.x): 1}", "1:1: a key of a map must be a string, got nil\n | {(object.x): 1}\n | ^");
+}

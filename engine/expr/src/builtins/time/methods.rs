@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 
 use super::{duration, layout};
 use crate::{
-    builtins::{integer_of, text_of},
+    builtins::{check::Refusal, integer_of, text_of},
     machine::{Failure, Machine},
     types::Type,
     value::{
@@ -115,6 +115,26 @@ pub(crate) static METHODS: &[Method] = &[
         run: Run::ZoneName,
     },
 ];
+
+impl Method {
+    /// Whether it can be called with these. Go's `nil` is a timezone too, until one is needed.
+    pub(crate) fn check(&self, types: &[Type]) -> Result<(), Refusal> {
+        let (name, expected) = (self.name, self.parameters.len());
+        if types.len() != expected {
+            return Err(Refusal::call(format!("{name} takes {expected} arguments, got {}", types.len())));
+        }
+        let fits = |parameter: Type, found: Type| {
+            found.is_unknown() || found == parameter || found.is_nil() && parameter == Type::ZONE
+        };
+        match (0..expected).find(|index| !fits(self.parameters[*index], types[*index])) {
+            None => Ok(()),
+            Some(index) => {
+                let message = format!("{name} expects a {}, got {}", self.parameters[index], types[index]);
+                Err(Refusal::argument(index, message))
+            }
+        }
+    }
+}
 
 /// The method of a type, for the compiler.
 pub(crate) fn signature(base: Type, name: &str) -> Option<&'static Method> {
