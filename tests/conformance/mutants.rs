@@ -1,5 +1,7 @@
 //! Expressions that are almost right, made from right ones: the corpora hold few that are wrong.
 
+use super::chance::Random;
+
 /// What is put into expressions: everything that has a meaning of its own, and some that has none.
 const PIECES: &str = r#"
     ( ) [ ] { } , ; : :: . ?. ? ?? .. + - * / % ** ^ ! & && | || = == != < > <= >= # ## #acc #index @ \ " ` /* //
@@ -57,16 +59,4 @@ fn split(expression: &str) -> Vec<&str> {
         rest = after;
     }
     pieces
-}
-
-/// xorshift, which is random enough for this.
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, limit: usize) -> usize {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        (self.0 % limit as u64) as usize
-    }
 }

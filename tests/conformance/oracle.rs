@@ -50,22 +50,34 @@ impl Oracle {
         answers.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
     }
 
-    fn run(&self, arguments: &[&str], input: String) -> String {
-        let mut child = Command::new(&self.program)
-            .args(arguments)
-            .env("GOMODCACHE", &self.modules)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let mut stdin = child.stdin.take().unwrap();
-        // It answers while it is asked, and would wait for somebody to read.
-        let writer = thread::spawn(move || stdin.write_all(input.as_bytes()));
-        let output = child.wait_with_output().unwrap();
-        writer.join().unwrap().unwrap();
-        assert!(output.status.success(), "the oracle failed: {}", output.status);
-        String::from_utf8(output.stdout).unwrap()
+    /// What the real expr-lang makes of lines with an expression and an environment each.
+    pub(super) fn answer_lines(&self, questions: String) -> Vec<Value> {
+        self.run(&["answer", "-"], questions).lines().map(|line| serde_json::from_str(line).unwrap()).collect()
     }
+
+    fn run(&self, arguments: &[&str], input: String) -> String {
+        // What has no timezone is in UTC here, wherever the test runs.
+        feed(Command::new(&self.program).args(arguments).env("GOMODCACHE", &self.modules).env("TZ", "UTC"), input)
+    }
+}
+
+/// What `portal eval` makes of lines in strict mode, in the oracle's form. The environment is as `--env` takes it.
+pub(super) fn ours(environment: &str, lines: String) -> Vec<Value> {
+    let arguments = ["eval", "--strict", "--lines", "--env", environment];
+    let output = feed(Command::new(env!("CARGO_BIN_EXE_portal")).args(arguments), lines);
+    output.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+/// Runs a program that reads lines and answers them.
+fn feed(command: &mut Command, input: String) -> String {
+    let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    // It answers while it is asked, and would wait for somebody to read.
+    let writer = thread::spawn(move || stdin.write_all(input.as_bytes()));
+    let output = child.wait_with_output().unwrap();
+    assert!(output.status.success(), "{command:?} failed: {}", output.status);
+    writer.join().unwrap().unwrap();
+    String::from_utf8(output.stdout).unwrap()
 }
 
 fn parsed(answer: &Value) -> Parsed {

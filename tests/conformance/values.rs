@@ -2,15 +2,13 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use std::io::Write as _;
-use std::process::{Command, Stdio};
 use std::thread;
 
 use expect_test::{Expect, expect};
 use portal_test_kit::repository;
 use serde_json::Value;
 
-use super::oracle::Oracle;
+use super::oracle::{Oracle, ours};
 
 /// Why an answer may differ, and the sign of it in an expression or in the real answer.
 type Difference = (&'static str, fn(&str, &Value) -> bool);
@@ -65,45 +63,49 @@ fn has_call(expression: &str, names: &[&str]) -> bool {
     expression.split(|character| !is_word(character)).any(|word| names.contains(&word))
 }
 
-/// What `portal eval` makes of expressions, in the oracle's form.
-fn ours(expressions: &[String]) -> Vec<Value> {
-    let mut child = Command::new(env!("CARGO_BIN_EXE_portal"))
-        .args(["eval", "--strict", "--lines", "--env"])
-        .arg(repository().join("tests/conformance/environment.json"))
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let mut stdin = child.stdin.take().unwrap();
-    let input = expressions.join("\n") + "\n";
-    let writer = thread::spawn(move || stdin.write_all(input.as_bytes()));
-    let output = child.wait_with_output().unwrap();
-    writer.join().unwrap().unwrap();
-    assert!(output.status.success(), "portal failed: {}", output.status);
-    String::from_utf8(output.stdout).unwrap().lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+/// Whether both come to the same value, or fail alike: when it runs, at the same place.
+pub(super) fn same(real: &Value, ours: &Value) -> bool {
+    ["ast", "phase"].iter().all(|field| real[field] == ours[field])
+        && (real["val"] == ours["val"] || in_order(&real["val"]) == in_order(&ours["val"]))
+        && (real["phase"] != "run" || real["line"] == ours["line"] && real["col"] == ours["col"])
+}
+
+/// A value with its maps in one order: the programs escape keys differently before they sort them.
+fn in_order(value: &Value) -> Value {
+    match value {
+        Value::Array(elements) => elements.iter().map(in_order).collect(),
+        Value::Object(tagged) => {
+            let mut tagged: serde_json::Map<_, _> =
+                tagged.iter().map(|(tag, value)| (tag.clone(), in_order(value))).collect();
+            if let Some(Value::Array(pairs)) = tagged.get_mut("m") {
+                pairs.sort_by_cached_key(|pair| pair[0].to_string());
+            }
+            tagged.into()
+        }
+        _ => value.clone(),
+    }
 }
 
 fn compare(expressions: &[String]) -> Report {
     let oracle = Oracle::find();
     let environment = repository().join("tests/conformance/environment.json");
     let (real, half) = (oracle.answer(&environment, expressions), expressions.len() / 2);
+    let ask = |expressions: &[String]| ours(environment.to_str().unwrap(), expressions.join("\n") + "\n");
     let ours = thread::scope(|scope| {
-        let first = scope.spawn(|| ours(&expressions[..half]));
-        let second = ours(&expressions[half..]);
+        let first = scope.spawn(|| ask(&expressions[..half]));
+        let second = ask(&expressions[half..]);
         [first.join().unwrap(), second].concat()
     });
     assert_eq!((real.len(), ours.len()), (expressions.len(), expressions.len()), "every question has an answer");
     let mut report = Report::default();
     for (expression, (real, ours)) in expressions.iter().zip(real.iter().zip(&ours)) {
-        let same = ["ast", "val", "phase"].iter().all(|field| real[field] == ours[field])
-            && (real["phase"] != "run" || real["line"] == ours["line"] && real["col"] == ours["col"]);
         if has_call(expression, &["keys", "values", "toPairs"]) {
             report.random += 1;
             continue;
         }
         let reason = DIFFERENCES.iter().find(|(_, fits)| fits(expression, real));
         match reason {
-            _ if same => report.same += 1,
+            _ if same(real, ours) => report.same += 1,
             Some((reason, _)) => *report.different.entry(reason).or_default() += 1,
             None => report.unexplained.push(format!("{expression}\n  there {real}\n  here  {ours}")),
         }
