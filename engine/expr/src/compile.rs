@@ -131,7 +131,12 @@ impl<'s> Compiler<'s> {
         if self.unchecked == 0 {
             return typed;
         }
-        typed.map(|typed| Typed { known: Known::unknown(), ..typed })
+        let Typed { op, known } = typed?;
+        // Nobody further up can say it any more.
+        if let Some(origin) = known.origin {
+            self.facts.read(origin);
+        }
+        Ok(Typed { op, known: Known::unknown() })
     }
 
     /// Compiles something that Go does not check when what it belongs to is unknown.

@@ -2,7 +2,8 @@
 
 use crate::schema::Slot;
 
-/// What a program reads and calls. Complete: nothing that an evaluation does is missing here.
+/// What a program reads and calls. Complete: nothing that an evaluation does is missing here, but for `$env`, which only
+/// strict programs have.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct Facts {
     /// What is read, in order and without parts of what else is read.

@@ -16,6 +16,8 @@ mod evaluate;
 mod explain;
 mod facts;
 mod host;
+#[cfg(test)]
+mod hostile;
 mod limits;
 mod machine;
 mod operators;

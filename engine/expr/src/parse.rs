@@ -315,6 +315,16 @@ mod tests {
     }
 
     #[test]
+    fn choices_without_an_end_are_read_once() {
+        // Each of these took twice as long as one with a choice less.
+        for choices in ["a ? b : c ? d : e ? ", "a ? b : ", "a ? "] {
+            let source = choices.repeat(100 / choices.matches('?').count());
+            assert!(message(&source).starts_with("expected a value"));
+        }
+        assert!(parse("a ? b : if c { d } else { e } ? f : g").is_ok());
+    }
+
+    #[test]
     fn what_is_repeated_is_bounded() {
         let ordered = |levels| "1 < (".repeat(levels) + "1" + &") < 1".repeat(levels);
         assert!(parse(&ordered(10)).is_ok());

@@ -72,6 +72,9 @@ impl<'s> Compiler<'s> {
     ) -> Result<Typed<'s>, Error> {
         if self.strict {
             let known = self.strict_field(at, &base.known, name, method)?;
+            if let Some(origin) = base.known.origin {
+                self.facts.read(origin);
+            }
             let kind = Kind::Field { base: base.op.into(), key: Key::new(name), optional };
             return Ok(Typed { op: Op { kind, at }, known });
         }

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use expect_test::{Expect, expect};
 
-use crate::{ArgumentShape, Read, Segment, testing::Pod};
+use crate::{ArgumentShape, Mode, Read, Segment, compile, testing::Pod};
 
 /// The mistake, or the warnings and facts.
 #[track_caller]
@@ -137,6 +137,14 @@ fn what_is_read_is_known_through_predicates_and_variables() {
     check("object.metadata[\"labels\"].app == 'x'", expect!["reads object.metadata.labels.app"]);
     check("container.image.tag == 'latest'", expect!["reads container.image"]);
     check("now() > date('2026-01-01')", expect!["uses the time"]);
+}
+
+#[test]
+fn strict_programs_say_what_they_read_too() {
+    let program = compile("object.spec.replicas", &Pod::new().schema, Mode::Strict).unwrap();
+    assert_eq!(program.facts().reads.iter().map(path).collect::<Vec<_>>(), ["object"]);
+    let program = compile("missing(object)", &Pod::new().schema, Mode::Strict).unwrap();
+    assert_eq!(program.facts().reads.iter().map(path).collect::<Vec<_>>(), ["object"]);
 }
 
 #[test]
