@@ -1,7 +1,8 @@
-//! Our expr-lang against the real one, which the oracle asks. Where they disagree is counted and named, so that a new
-//! disagreement fails.
+//! Our expr-lang against the real one, and our reading of YAML and JSON against Kubernetes' own: oracles answer for them.
+//! Where they disagree is counted and named, so that a new disagreement fails.
 
 mod chance;
+mod documents;
 mod mutants;
 mod oracle;
 mod parse;

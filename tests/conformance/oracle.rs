@@ -57,19 +57,19 @@ impl Oracle {
 
     fn run(&self, arguments: &[&str], input: String) -> String {
         // What has no timezone is in UTC here, wherever the test runs.
-        feed(Command::new(&self.program).args(arguments).env("GOMODCACHE", &self.modules).env("TZ", "UTC"), input)
+        ask(Command::new(&self.program).args(arguments).env("GOMODCACHE", &self.modules).env("TZ", "UTC"), input)
     }
 }
 
 /// What `portal eval` makes of lines in strict mode, in the oracle's form. The environment is as `--env` takes it.
 pub(super) fn ours(environment: &str, lines: String) -> Vec<Value> {
     let arguments = ["eval", "--strict", "--lines", "--env", environment];
-    let output = feed(Command::new(env!("CARGO_BIN_EXE_portal")).args(arguments), lines);
+    let output = ask(Command::new(env!("CARGO_BIN_EXE_portal")).args(arguments), lines);
     output.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
-/// Runs a program that reads lines and answers them.
-fn feed(command: &mut Command, input: String) -> String {
+/// Gives a program its questions, a line each, and returns its answers.
+pub(super) fn ask(command: &mut Command, input: String) -> String {
     let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
     let mut stdin = child.stdin.take().unwrap();
     // It answers while it is asked, and would wait for somebody to read.

@@ -45,3 +45,8 @@ pub fn responder() -> program::Program {
 pub fn expr_oracle() -> program::Program {
     program::Program::new("expr-oracle", repository().join("tests/oracles/expr"))
 }
+
+/// The program that answers for Kubernetes' own reading of YAML and JSON.
+pub fn yaml_oracle() -> program::Program {
+    program::Program::new("yaml-oracle", repository().join("tests/oracles/yaml"))
+}

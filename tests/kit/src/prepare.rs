@@ -21,7 +21,7 @@ pub fn prepare(cache: &Cache, size: Size) -> anyhow::Result<()> {
         node::check_machine()?;
     }
     kubernetes::program(cache, &crate::repository(), &Version::chosen()?)?.build(cache)?;
-    crate::expr_oracle().build(cache)?;
+    oracles(cache)?;
     let responder = crate::responder().build(cache)?;
     if size == Size::Full {
         let folder = crate::repository().join("tests/responder");
@@ -30,6 +30,13 @@ pub fn prepare(cache: &Cache, size: Size) -> anyhow::Result<()> {
             Image { name, tag, dockerfile: &folder.join(dockerfile), program: &responder }.build(cache)?;
         }
     }
+    Ok(())
+}
+
+/// Builds the programs that answer for what ours is compared with.
+pub fn oracles(cache: &Cache) -> anyhow::Result<()> {
+    crate::expr_oracle().build(cache)?;
+    crate::yaml_oracle().build(cache)?;
     Ok(())
 }
 
