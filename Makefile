@@ -41,6 +41,11 @@ bench: ## Measure what the parts cost
 	@$(KIT) prepare full
 	@$(KIT) bench
 
+.PHONY: fuzz
+fuzz: ## Look for inputs that break the parsers and the evaluator (FUZZ_RUNS=executions, KEEP=1: keep what is found)
+	@tests/setup.sh rust go fuzz
+	@$(KIT) fuzz $(if $(filter 1,$(KEEP)),--keep)
+
 .PHONY: prepare
 prepare: ## Install, download and build everything that tests need
 	@tests/setup.sh rust go node image checks site

@@ -26,7 +26,7 @@ fn too_little_disk_space_is_said_before_anything_is_compiled() {
 
 #[test]
 fn an_unknown_need_is_refused_with_those_that_there_are() {
-    check_failure(&setup(&["docker"], &[]), "choose from rust go node image checks site");
+    check_failure(&setup(&["docker"], &[]), "choose from rust go node image checks site fuzz");
 }
 
 #[test]

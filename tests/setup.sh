@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Checks for what the given needs take, and installs what is missing. Run by make; safe to run at any time.
-#   setup.sh NEED...     needs: rust go node image checks site
+#   setup.sh NEED...     needs: rust go node image checks site fuzz
 # Debian packages are installed when this runs as root; otherwise it prints the exact command and stops.
 set -euo pipefail
 
@@ -14,6 +14,7 @@ min_free_gb=${PORTAL_MIN_FREE_GB:-12}
 kubernetes_version=${KUBERNETES_VERSION:-1.36.4}
 go_minimum=1.26
 cargo_deny_version=0.20.2
+cargo_fuzz_version=0.13.2
 
 say() { printf '%s\n' "$*" >&2; }
 fail() { say "error: $*"; exit 1; }
@@ -132,6 +133,24 @@ setup_checks() {
     fi
 }
 
+setup_fuzz() {
+    need c++ g++
+    install_packages
+    # libFuzzer needs what only a nightly compiler has.
+    if ! cargo +nightly --version >/dev/null 2>&1; then
+        command -v rustup >/dev/null 2>&1 || fail "a nightly Rust is missing: install rustup, which brings one"
+        say "installing nightly Rust"
+        rustup toolchain install nightly --profile minimal --no-self-update >&2 || fail "rustup could not install nightly Rust"
+    fi
+    if [ "$("$cache/tools/bin/cargo-fuzz" --version 2>/dev/null)" != "cargo-fuzz $cargo_fuzz_version" ]; then
+        say "building cargo-fuzz $cargo_fuzz_version"
+        cargo install --locked --root "$cache/tools" --version "$cargo_fuzz_version" cargo-fuzz ||
+            fail "cargo-fuzz could not be built"
+    fi
+    cargo +nightly fetch --locked --quiet --manifest-path tests/fuzz/libfuzzer/Cargo.toml ||
+        fail "cargo could not download the dependencies of the fuzzing programs"
+}
+
 setup_site() {
     command -v python3 >/dev/null 2>&1 || fail "python3 is missing: install Python 3.11 or newer"
     python3 -c 'import ensurepip, venv' 2>/dev/null || packages+=(python3-venv)
@@ -151,10 +170,10 @@ mkdir -p "$cache/locks" || fail "cannot make the cache folder $cache: set PORTAL
 exec 8>"$cache/locks/setup"
 flock --nonblock 8 || { say "waiting for another set-up to end"; flock 8; }
 
-[ $# -gt 0 ] || fail "say what is needed: rust go node image checks site"
+[ $# -gt 0 ] || fail "say what is needed: rust go node image checks site fuzz"
 for what in "$@"; do
     case $what in
-        rust | go | node | image | checks | site) "setup_$what" ;;
-        *) fail "$what is not something that can be set up: choose from rust go node image checks site" ;;
+        rust | go | node | image | checks | site | fuzz) "setup_$what" ;;
+        *) fail "$what is not something that can be set up: choose from rust go node image checks site fuzz" ;;
     esac
 done

@@ -2,6 +2,7 @@
 
 mod bench;
 mod demo;
+mod fuzz;
 
 use std::path::PathBuf;
 
@@ -48,6 +49,12 @@ enum Command {
     Demo,
     /// Measure
     Bench,
+    /// Look for inputs that break what must hold for every input
+    Fuzz {
+        /// Add what is found to the committed corpora
+        #[arg(long)]
+        keep: bool,
+    },
     /// Own a cluster until standard input closes
     #[command(hide = true)]
     Keep {
@@ -92,6 +99,7 @@ async fn run(command: Command) -> anyhow::Result<()> {
         Command::Test { suite } => suites::run(&Cache::open()?, suite.as_deref()),
         Command::Demo => demo::run(&Cache::open()?),
         Command::Bench => bench::run(&Cache::open()?),
+        Command::Fuzz { keep } => fuzz::run(&Cache::open()?, keep),
         Command::Keep { size, port, detached } => keeper::keep(Request { size, port, detached }).await,
         Command::Inside { id, state, programs } => keeper::inside(&id, &state, &programs).await,
         Command::Hold { command } => held::hold(&command),

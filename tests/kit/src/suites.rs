@@ -67,7 +67,11 @@ fn builtin() -> Vec<Suite> {
     vec![
         Suite {
             name: "format",
-            work: Work::Check(vec![&["cargo", "fmt", "--all", "--check"], &["tests/check-go.sh", "format"]]),
+            work: Work::Check(vec![
+                &["cargo", "fmt", "--all", "--check"],
+                &["cargo", "fmt", "--manifest-path", "tests/fuzz/libfuzzer/Cargo.toml", "--check"],
+                &["tests/check-go.sh", "format"],
+            ]),
         },
         Suite {
             name: "lint",
