@@ -16,6 +16,8 @@ SIZE ?= control
 KIT = cargo build --locked --package portal-test-kit && $(CARGO_TARGET_DIR)/debug/portal-test-kit
 # A suite that runs in a small cluster needs neither root nor images.
 SUITE_SIZE = $(if $(filter-out full,$(SUITE)),$(if $(filter control pages,$(SUITE)),control,core),full)
+# Most parts of the bench need no cluster.
+bench_cluster = $(if $(BENCH),$(filter clusters,$(BENCH)),all)
 existing = $(filter 1,$(DEMO_EXISTING))
 
 .PHONY: help
@@ -36,10 +38,10 @@ test: ## Run every test and sum up (SUITE=name: only that one)
 	@CARGO_NET_OFFLINE=true GOPROXY=off $(CARGO_TARGET_DIR)/debug/portal-test-kit test $(SUITE)
 
 .PHONY: bench
-bench: ## Measure what the parts cost
-	@tests/setup.sh rust go node image
-	@$(KIT) prepare full
-	@$(KIT) bench
+bench: ## Measure what the parts cost (BENCH=name: only that part)
+	@tests/setup.sh rust go bench $(if $(bench_cluster),node image)
+	@$(if $(bench_cluster),$(KIT) prepare full)
+	@$(KIT) bench $(BENCH)
 
 .PHONY: fuzz
 fuzz: ## Look for inputs that break the parsers and the evaluator (FUZZ_RUNS=executions, KEEP=1: keep what is found)

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Checks for what the given needs take, and installs what is missing. Run by make; safe to run at any time.
-#   setup.sh NEED...     needs: rust go node image checks site fuzz
+#   setup.sh NEED...     needs: rust go node image checks site fuzz bench
 # Debian packages are installed when this runs as root; otherwise it prints the exact command and stops.
 set -euo pipefail
 
@@ -166,14 +166,20 @@ setup_site() {
     fi
 }
 
+setup_bench() {
+    need valgrind valgrind
+    install_packages
+    cargo fetch --locked --quiet --manifest-path tests/bench/Cargo.toml || fail "cargo could not download what is raced against"
+}
+
 mkdir -p "$cache/locks" || fail "cannot make the cache folder $cache: set PORTAL_CACHE to a folder that can be written to"
 exec 8>"$cache/locks/setup"
 flock --nonblock 8 || { say "waiting for another set-up to end"; flock 8; }
 
-[ $# -gt 0 ] || fail "say what is needed: rust go node image checks site fuzz"
+[ $# -gt 0 ] || fail "say what is needed: rust go node image checks site fuzz bench"
 for what in "$@"; do
     case $what in
-        rust | go | node | image | checks | site | fuzz) "setup_$what" ;;
-        *) fail "$what is not something that can be set up: choose from rust go node image checks site fuzz" ;;
+        rust | go | node | image | checks | site | fuzz | bench) "setup_$what" ;;
+        *) fail "$what is not something that can be set up: choose from rust go node image checks site fuzz bench" ;;
     esac
 done

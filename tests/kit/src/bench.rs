@@ -1,34 +1,55 @@
-//! `make bench`: what the parts cost, in one table. A number is the middle of several runs, with the spread beside it.
+//! `make bench`: what the parts cost, in one table. A number is the middle of several runs, with the spread beside it; what
+//! the last run came to is kept in the cache, and the change is shown.
 
-use std::time::Instant;
+mod clusters;
+mod programs;
+mod table;
 
+use anyhow::bail;
 use portal_test_kit::cache::Cache;
-use portal_test_kit::{Cluster, Size, prepare};
 
-const RUNS: usize = 5;
+use self::programs::Programs;
+use self::table::{Row, Table};
 
-pub(crate) fn run(cache: &Cache) -> anyhow::Result<()> {
-    println!("{:<34}{:>10}{:>10}{:>10}", "what", "median", "least", "most");
-    for size in [Size::Core, Size::Control, Size::Full] {
-        let (mut starts, mut stops) = (Vec::new(), Vec::new());
-        for _ in 0..RUNS {
-            let begin = Instant::now();
-            let cluster = Cluster::start(size)?;
-            starts.push(begin.elapsed().as_secs_f64());
-            let begin = Instant::now();
-            cluster.stop()?;
-            stops.push(begin.elapsed().as_secs_f64());
-        }
-        print_row(&format!("start a {size} cluster, s"), starts);
-        print_row(&format!("stop a {size} cluster, s"), stops);
-    }
-    let archive = prepare::portal_image(cache)?;
-    println!("{:<34}{:>10.1}", "image of portal, MB", archive.metadata()?.len() as f64 / 1e6);
-    Ok(())
+/// A part of the table that can be asked for by its name.
+struct Part {
+    name: &'static str,
+    measure: fn(&Measuring<'_>) -> anyhow::Result<Vec<Row>>,
 }
 
-fn print_row(what: &str, mut seconds: Vec<f64>) {
-    seconds.sort_by(f64::total_cmp);
-    let (least, most) = (seconds[0], seconds[seconds.len() - 1]);
-    println!("{what:<34}{:>10.2}{least:>10.2}{most:>10.2}", seconds[seconds.len() / 2]);
+/// What a part measures with.
+struct Measuring<'a> {
+    cache: &'a Cache,
+    programs: Programs,
+}
+
+fn builtin() -> Vec<Part> {
+    vec![Part { name: "language", measure: programs::language }, Part { name: "clusters", measure: clusters::measure }]
+}
+
+/// Measures the parts of this name, or all of them. Fails when a result is not what it must be.
+pub(crate) fn run(cache: &Cache, only: Option<&str>) -> anyhow::Result<()> {
+    let parts: Vec<Part> = builtin().into_iter().filter(|part| only.is_none_or(|only| part.name == only)).collect();
+    if parts.is_empty() {
+        let names: Vec<&str> = builtin().iter().map(|part| part.name).collect();
+        bail!("no part is called {:?}: there are {}", only.unwrap_or_default(), names.join(", "));
+    }
+    // Two runs at once would measure each other.
+    let _lock = cache.lock("bench")?;
+    // Whoever measures a part wants to see into it; whoever measures all wants the table.
+    let programs = Programs::build(only.is_some())?;
+    let measuring = Measuring { cache, programs };
+    let mut table = Table::open(cache)?;
+    for part in parts {
+        println!("measuring: {}", part.name);
+        for row in (part.measure)(&measuring)? {
+            table.add(row);
+        }
+    }
+    println!("\n{table}");
+    table.save()?;
+    match table.misses() {
+        0 => Ok(()),
+        misses => bail!("{misses} of the results are not what they must be"),
+    }
 }

@@ -47,8 +47,11 @@ enum Command {
     },
     /// Show Portal at work
     Demo,
-    /// Measure
-    Bench,
+    /// Measure, and print one table
+    Bench {
+        /// Only the part of this name
+        part: Option<String>,
+    },
     /// Look for inputs that break what must hold for every input
     Fuzz {
         /// Add what is found to the committed corpora
@@ -98,7 +101,7 @@ async fn run(command: Command) -> anyhow::Result<()> {
         Command::Down => detached::down(&Cache::open()?),
         Command::Test { suite } => suites::run(&Cache::open()?, suite.as_deref()),
         Command::Demo => demo::run(&Cache::open()?),
-        Command::Bench => bench::run(&Cache::open()?),
+        Command::Bench { part } => bench::run(&Cache::open()?, part.as_deref()),
         Command::Fuzz { keep } => fuzz::run(&Cache::open()?, keep),
         Command::Keep { size, port, detached } => keeper::keep(Request { size, port, detached }).await,
         Command::Inside { id, state, programs } => keeper::inside(&id, &state, &programs).await,

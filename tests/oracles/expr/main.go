@@ -30,6 +30,8 @@ const usage = `usage:
   oracle parse             expressions as JSON strings, one per line: the tree and its places, nothing is run
   oracle corpus NAME       the expressions of generated, fuzz, seeds, docs or crowdsec as JSON strings, one per line;
                            read from the module in $GOMODCACHE that the oracle was built with
+  oracle bench             a line with rules and environments, answered with verdicts; then each line is a round, answered with
+                           the nanoseconds of each rule
 `
 
 func main() {
@@ -69,6 +71,8 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 		})
 	case len(args) == 2 && args[0] == "corpus":
 		err = corpus(args[1], newEncoder(out))
+	case len(args) == 1 && args[0] == "bench":
+		err = bench(stdin, out)
 	default:
 		fmt.Fprint(stderr, usage)
 		return exitUsage

@@ -1,0 +1,9 @@
+//! What `make bench` measures with: the bench set, the objects, and how a time becomes a row of the table.
+
+pub mod cel;
+pub mod go;
+pub mod measure;
+pub mod objects;
+pub mod portal;
+pub mod row;
+pub mod rules;

@@ -1,0 +1,56 @@
+//! Times that can be trusted on a machine with other work: many short rounds, one contestant after the other in each, and
+//! the middle of them.
+
+use std::time::{Duration, Instant};
+
+/// Several measurements of the same thing.
+#[derive(Clone, Debug)]
+pub struct Samples(Vec<f64>);
+
+/// How long one measurement takes: long against the clock's own cost, short against a second's disturbance.
+pub const MEASUREMENT: Duration = Duration::from_millis(2);
+
+/// How often work has to be repeated to take as long as a measurement.
+pub fn repeats(mut work: impl FnMut()) -> u32 {
+    let mut repeats = 1;
+    loop {
+        let begin = Instant::now();
+        (0..repeats).for_each(|_| work());
+        if begin.elapsed() >= MEASUREMENT {
+            return repeats;
+        }
+        repeats *= 2;
+    }
+}
+
+/// Nanoseconds that each repetition takes.
+pub fn nanoseconds(repeats: u32, mut work: impl FnMut()) -> f64 {
+    let begin = Instant::now();
+    (0..repeats).for_each(|_| work());
+    begin.elapsed().as_secs_f64() * 1e9 / f64::from(repeats)
+}
+
+/// The mean of ratios.
+pub fn geometric_mean(values: impl Iterator<Item = f64>) -> f64 {
+    let (sum, count) = values.fold((0.0, 0.0), |(sum, count), value| (sum + value.ln(), count + 1.0));
+    (sum / count).exp()
+}
+
+impl Samples {
+    /// Samples in any order. There is at least one.
+    pub fn new(mut values: Vec<f64>) -> Self {
+        values.sort_by(f64::total_cmp);
+        Self(values)
+    }
+
+    /// The one in the middle.
+    pub fn median(&self) -> f64 {
+        self.0[self.0.len() / 2]
+    }
+
+    /// The range without the outer tenths.
+    pub fn spread(&self) -> (f64, f64) {
+        let outer = self.0.len() / 10;
+        (self.0[outer], self.0[self.0.len() - 1 - outer])
+    }
+}
