@@ -39,7 +39,7 @@ test: ## Run every test and sum up (SUITE=name: only that one)
 
 .PHONY: bench
 bench: ## Measure what the parts cost (BENCH=name: only that part)
-	@tests/setup.sh rust go bench $(if $(bench_cluster),node image)
+	@tests/setup.sh rust go bench $(if $(bench_cluster),node image checks,$(if $(filter allocators,$(BENCH)),image))
 	@$(if $(bench_cluster),$(KIT) prepare full)
 	@$(KIT) bench $(BENCH)
 

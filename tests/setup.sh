@@ -115,6 +115,9 @@ setup_image() {
         need buildah buildah
         install_packages
     fi
+    # The allocator is written in C.
+    need musl-gcc musl-tools
+    install_packages
     if command -v rustup >/dev/null 2>&1; then
         local target installed
         target=$(uname -m)-unknown-linux-musl

@@ -1,6 +1,8 @@
 //! What `make bench` measures with: the bench set, the objects, and how a time becomes a row of the table.
 
+#[cfg(feature = "race")]
 pub mod cel;
+pub mod counting;
 pub mod go;
 pub mod measure;
 pub mod objects;

@@ -1,7 +1,9 @@
-//! Times that can be trusted on a machine with other work: many short rounds, one contestant after the other in each, and
-//! the middle of them.
+//! Times that can be trusted on a machine with other work: the processor's time rather than the clock's, many short rounds,
+//! one contestant after the other in each, and the middle of them.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
+
+use rustix::time::{ClockId, clock_gettime};
 
 /// Several measurements of the same thing.
 #[derive(Clone, Debug)]
@@ -14,9 +16,7 @@ pub const MEASUREMENT: Duration = Duration::from_millis(2);
 pub fn repeats(mut work: impl FnMut()) -> u32 {
     let mut repeats = 1;
     loop {
-        let begin = Instant::now();
-        (0..repeats).for_each(|_| work());
-        if begin.elapsed() >= MEASUREMENT {
+        if nanoseconds(repeats, &mut work) * f64::from(repeats) >= MEASUREMENT.as_nanos() as f64 {
             return repeats;
         }
         repeats *= 2;
@@ -25,15 +25,29 @@ pub fn repeats(mut work: impl FnMut()) -> u32 {
 
 /// Nanoseconds that each repetition takes.
 pub fn nanoseconds(repeats: u32, mut work: impl FnMut()) -> f64 {
-    let begin = Instant::now();
+    let begin = thread_time();
     (0..repeats).for_each(|_| work());
-    begin.elapsed().as_secs_f64() * 1e9 / f64::from(repeats)
+    (thread_time() - begin).as_secs_f64() * 1e9 / f64::from(repeats)
+}
+
+/// How long this thread has had a processor.
+fn thread_time() -> Duration {
+    let time = clock_gettime(ClockId::ThreadCPUTime);
+    Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
 }
 
 /// The mean of ratios.
 pub fn geometric_mean(values: impl Iterator<Item = f64>) -> f64 {
     let (sum, count) = values.fold((0.0, 0.0), |(sum, count), value| (sum + value.ln(), count + 1.0));
     (sum / count).exp()
+}
+
+/// Bytes of this process that are in memory.
+pub fn resident() -> std::io::Result<usize> {
+    let status = std::fs::read_to_string("/proc/self/status")?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap_or_default();
+    let kilobytes = line.trim().trim_end_matches(" kB").parse::<usize>();
+    Ok(kilobytes.expect("Linux says how much memory a process has") * 1024)
 }
 
 impl Samples {

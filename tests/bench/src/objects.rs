@@ -3,7 +3,7 @@
 mod managed_fields;
 mod pods;
 
-use portal_document::{Options, from_yaml};
+use portal_document::{Options, Path, from_yaml};
 use serde_json::{Map, Value, json};
 
 use crate::portal::Image;
@@ -24,6 +24,12 @@ pub fn objects() -> Vec<String> {
     let mut objects: Vec<String> = files.map(|documents| documents[0].document.to_json()).collect();
     objects.extend(pods(1));
     objects
+}
+
+/// What caches leave out of objects.
+pub fn cache_drops() -> [Path; 2] {
+    ["metadata.managedFields", r#"metadata.annotations["kubectl.kubernetes.io/last-applied-configuration"]"#]
+        .map(|path| Path::parse(path).expect("these are paths"))
 }
 
 /// The same contexts as ours, as the environments that other languages take: that of the object, and one for each

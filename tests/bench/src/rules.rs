@@ -159,3 +159,10 @@ pub const RULES: [Rule; 20] = [
         cel: r#"object.kind == 'Deployment' && (has(object.spec.replicas) ? object.spec.replicas : 1) < 2"#,
     },
 ];
+
+impl Rule {
+    /// What it runs on: the context of an object, or those of its containers.
+    pub fn choose<'a, T>(&self, contexts: &'a (T, Vec<T>)) -> &'a [T] {
+        if self.per_container { &contexts.1 } else { std::slice::from_ref(&contexts.0) }
+    }
+}

@@ -1,7 +1,9 @@
 //! `make bench`: what the parts cost, in one table. A number is the middle of several runs, with the spread beside it; what
 //! the last run came to is kept in the cache, and the change is shown.
 
+mod allocators;
 mod clusters;
+mod instructions;
 mod programs;
 mod table;
 
@@ -36,9 +38,11 @@ pub(crate) fn run(cache: &Cache, only: Option<&str>) -> anyhow::Result<()> {
     }
     // Two runs at once would measure each other.
     let _lock = cache.lock("bench")?;
+    if only.is_none() {
+        programs::check()?;
+    }
     // Whoever measures a part wants to see into it; whoever measures all wants the table.
-    let programs = Programs::build(only.is_some())?;
-    let measuring = Measuring { cache, programs };
+    let measuring = Measuring { cache, programs: Programs { details: only.is_some() } };
     let mut table = Table::open(cache)?;
     for part in parts {
         println!("measuring: {}", part.name);

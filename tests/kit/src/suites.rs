@@ -69,6 +69,7 @@ fn builtin() -> Vec<Suite> {
             name: "format",
             work: Work::Check(vec![
                 &["cargo", "fmt", "--all", "--check"],
+                &["cargo", "fmt", "--manifest-path", "tests/bench/Cargo.toml", "--check"],
                 &["cargo", "fmt", "--manifest-path", "tests/fuzz/libfuzzer/Cargo.toml", "--check"],
                 &["tests/check-go.sh", "format"],
             ]),

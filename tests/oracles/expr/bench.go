@@ -8,7 +8,9 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"syscall"
 	"time"
+	"unsafe"
 
 	"github.com/expr-lang/expr"
 	"github.com/expr-lang/expr/vm"
@@ -96,8 +98,9 @@ func (c *contestant) prepare(round time.Duration) ([]bool, error) {
 	return verdicts, nil
 }
 
+// run returns the processor's time, that of the garbage collector included: it is part of what an evaluation costs.
 func (c *contestant) run(repeats int) time.Duration {
-	begin := time.Now()
+	begin := processorTime()
 	for range repeats {
 		for _, env := range c.Envs {
 			if _, err := c.machine.Run(c.program, env); err != nil {
@@ -105,5 +108,14 @@ func (c *contestant) run(repeats int) time.Duration {
 			}
 		}
 	}
-	return time.Since(begin)
+	return processorTime() - begin
+}
+
+func processorTime() time.Duration {
+	const clockProcess = 2
+	var spec syscall.Timespec
+	if _, _, errno := syscall.Syscall(syscall.SYS_CLOCK_GETTIME, clockProcess, uintptr(unsafe.Pointer(&spec)), 0); errno != 0 {
+		panic(errno)
+	}
+	return time.Duration(spec.Nano())
 }

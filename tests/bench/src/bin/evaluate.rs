@@ -16,7 +16,6 @@ use portal_bench::rules::{RULES, Rule};
 use portal_core::engine::Expression;
 use portal_document::{Document, Options};
 use portal_expr::{Arena, Limits, Schema};
-use serde_json::Value;
 
 const ROUNDS: usize = 21;
 
@@ -61,12 +60,12 @@ fn main() -> Result<(), Box<dyn Error>> {
         .map(|rule| Contestant {
             rule,
             expression: portal::compile(rule, &schema),
-            contexts: choose(rule, &contexts),
+            contexts: contexts.iter().flat_map(|contexts| rule.choose(contexts)).collect(),
             cel: portal_bench::cel::compile(rule),
-            cel_contexts: choose(rule, &cel_contexts),
+            cel_contexts: cel_contexts.iter().flat_map(|contexts| rule.choose(contexts)).collect(),
         })
         .collect();
-    let rules = RULES.iter().map(|rule| (rule, choose::<Value>(rule, &environments)));
+    let rules = RULES.iter().map(|rule| (rule, environments.iter().flat_map(|pair| rule.choose(pair)).collect()));
     let (mut go, verdicts) = Go::start(Path::new(oracle), rules)?;
     for (contestant, verdicts) in contestants.iter().zip(&verdicts) {
         contestant.check(verdicts);
@@ -94,15 +93,6 @@ fn main() -> Result<(), Box<dyn Error>> {
     print_ratio("the cel crate", &times, |times| &times.cel, 10.0, 50.0);
     compile(&schema, details);
     Ok(())
-}
-
-/// What a rule runs on.
-fn choose<'a, T>(rule: &Rule, contexts: &'a [(T, Vec<T>)]) -> Vec<&'a T> {
-    if rule.per_container {
-        contexts.iter().flat_map(|(_, per_container)| per_container).collect()
-    } else {
-        contexts.iter().map(|(own, _)| own).collect()
-    }
 }
 
 fn race(contestants: &[Contestant<'_>], go: &mut Go) -> Result<Vec<Times>, Box<dyn Error>> {

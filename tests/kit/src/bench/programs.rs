@@ -1,6 +1,5 @@
 //! The programs of `tests/bench`, each of which prints rows of the table.
 
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -11,24 +10,40 @@ use portal_test_kit::{expr_oracle, repository};
 use super::Measuring;
 use super::table::Row;
 
-/// The programs by name.
+/// The programs. Each is built when it is needed, as the release program is built.
 pub(super) struct Programs {
-    paths: BTreeMap<String, PathBuf>,
-    details: bool,
+    /// Whether they show what is behind their rows.
+    pub(super) details: bool,
+}
+
+/// What `make test` checks for the other crates, and not for these: that would compile all that they are raced against.
+pub(super) fn check() -> anyhow::Result<()> {
+    let checks: [&[&str]; 2] = [
+        &["clippy", "--all-targets", "--locked", "--quiet", "--", "--deny", "warnings"],
+        &["deny", "--log-level", "error", "check", "--config", "../../deny.toml", "bans", "licenses", "sources"],
+    ];
+    for arguments in checks {
+        let status = Command::new("cargo").args(arguments).current_dir(repository().join("tests/bench")).status()?;
+        if !status.success() {
+            bail!("`cargo {}` found something in tests/bench", arguments[0]);
+        }
+    }
+    Ok(())
 }
 
 impl Programs {
-    /// Builds them as the release program is built.
-    pub(super) fn build(details: bool) -> anyhow::Result<Self> {
-        let built = cargo_executables(&repository().join("tests/bench"), &["build", "--release", "--locked"])?;
-        Ok(Self { paths: built.into_iter().map(|program| (program.target, program.path)).collect(), details })
+    /// Builds one.
+    pub(super) fn build(&self, name: &str, arguments: &[&str]) -> anyhow::Result<PathBuf> {
+        let build = ["build", "--release", "--locked", "--bin", name];
+        let built = cargo_executables(&repository().join("tests/bench"), &[&build, arguments].concat())?;
+        built.into_iter().next().map(|program| program.path).context("cargo built no program")
     }
 
     /// Runs one and returns its rows.
-    fn run(&self, name: &str, arguments: &[&Path]) -> anyhow::Result<Vec<Row>> {
-        let path = self.paths.get(name).with_context(|| format!("tests/bench has no program {name}"))?;
-        let output = Command::new(path)
-            .args(arguments)
+    fn run(&self, name: &str, argument: Option<&Path>) -> anyhow::Result<Vec<Row>> {
+        let path = self.build(name, &[])?;
+        let output = Command::new(&path)
+            .args(argument)
             .args(self.details.then_some("--details"))
             .stderr(Stdio::inherit())
             .output()
@@ -44,5 +59,14 @@ impl Programs {
 
 pub(super) fn language(measuring: &Measuring<'_>) -> anyhow::Result<Vec<Row>> {
     let oracle = expr_oracle().build(measuring.cache)?;
-    measuring.programs.run("evaluate", &[&oracle])
+    let mut rows = measuring.programs.run("evaluate", Some(&oracle))?;
+    rows.extend(measuring.programs.run("memory", Some(Path::new("rules")))?);
+    Ok(rows)
+}
+
+pub(super) fn documents(measuring: &Measuring<'_>) -> anyhow::Result<Vec<Row>> {
+    let mut rows = measuring.programs.run("documents", None)?;
+    rows.extend(measuring.programs.run("caches", None)?);
+    rows.extend(measuring.programs.run("memory", Some(Path::new("hostile")))?);
+    Ok(rows)
 }

@@ -1,0 +1,93 @@
+//! How fast a pod becomes a document, against `serde_json::Value` and sonic-rs: `documents [--details]`.
+
+use std::hint::black_box;
+
+use portal_bench::measure::{self, Samples};
+use portal_bench::objects::{cache_drops, pods};
+use portal_bench::row::{self, Goal, Row};
+use portal_document::{Document, Interning, Options};
+
+const ROUNDS: usize = 21;
+const PODS: usize = 100;
+
+/// A way to read a pod.
+struct Contestant<'a> {
+    name: &'static str,
+    read: Box<dyn Fn(&[u8]) + 'a>,
+}
+
+fn main() {
+    let details = std::env::args().any(|argument| argument == "--details");
+    let bodies: Vec<String> = pods(PODS).collect();
+    let drops = cache_drops();
+    let cached = Options { drop: &drops, ..Options::default() };
+    let reviewed = Options { interning: Interning::LookUpOnly, ..cached };
+    let whole = Options { interning: Interning::LookUpOnly, ..Options::default() };
+    // What a cache has seen before is in the interner.
+    for body in &bodies {
+        document(body.as_bytes(), &cached);
+    }
+    let contestants = [
+        contestant("document, as in a review", |body| document(body, &reviewed)),
+        contestant("document, as in a cache", |body| document(body, &cached)),
+        contestant("document, nothing dropped", |body| document(body, &whole)),
+        contestant("serde_json::Value", |body| {
+            black_box(serde_json::from_slice::<serde_json::Value>(body).expect("it is JSON"));
+        }),
+        contestant("sonic_rs::Value", |body| {
+            black_box(sonic_rs::from_slice::<sonic_rs::Value>(body).expect("it is JSON"));
+        }),
+        contestant("sonic_rs::LazyValue", |body| {
+            black_box(sonic_rs::from_slice::<sonic_rs::LazyValue<'_>>(body).expect("it is JSON"));
+        }),
+    ];
+    let times = race(&contestants, &bodies);
+    if details {
+        let size: usize = bodies.iter().map(String::len).sum();
+        eprintln!("read a pod of {} bytes, µs", size / bodies.len());
+        for (contestant, times) in contestants.iter().zip(&times) {
+            let samples = Samples::new(times.clone());
+            let (least, most) = samples.spread();
+            eprintln!("{:<28}{:>8.2}{least:>10.2} – {most:.2}", contestant.name, samples.median());
+        }
+    }
+    let ratio =
+        |other: usize| Samples::new(times[other].iter().zip(&times[0]).map(|(other, own)| other / own).collect());
+    let own = Samples::new(times[0].clone());
+    let what = || "parse a pod of 11 KB".to_owned();
+    row::print(&Row { what: what(), value: own.median(), unit: "µs", spread: Some(own.spread()), ..Row::default() });
+    for (other, must, aim) in [(3, Some(2.0), None), (5, None, Some(1.0))] {
+        let samples = ratio(other);
+        row::print(&Row {
+            what: what(),
+            against: contestants[other].name.to_owned(),
+            value: samples.median(),
+            unit: "× faster",
+            spread: Some(samples.spread()),
+            must: must.map(Goal::AtLeast),
+            aim: aim.map(Goal::AtLeast),
+            ..Row::default()
+        });
+    }
+}
+
+fn contestant<'a>(name: &'static str, read: impl Fn(&[u8]) + 'a) -> Contestant<'a> {
+    Contestant { name, read: Box::new(read) }
+}
+
+fn document(body: &[u8], options: &Options<'_>) {
+    black_box(Document::parse(body, options).expect("the bench's own pods are JSON"));
+}
+
+/// Microseconds per pod, for each contestant and round.
+fn race(contestants: &[Contestant<'_>], bodies: &[String]) -> Vec<Vec<f64>> {
+    let read = |contestant: &Contestant<'_>| bodies.iter().for_each(|body| (contestant.read)(body.as_bytes()));
+    let repeats: Vec<u32> = contestants.iter().map(|contestant| measure::repeats(|| read(contestant))).collect();
+    let mut times = vec![Vec::new(); contestants.len()];
+    for _ in 0..ROUNDS {
+        for ((contestant, repeats), times) in contestants.iter().zip(&repeats).zip(&mut times) {
+            times.push(measure::nanoseconds(*repeats, || read(contestant)) / 1000.0 / bodies.len() as f64);
+        }
+    }
+    times
+}
