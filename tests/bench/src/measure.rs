@@ -32,7 +32,16 @@ pub fn nanoseconds(repeats: u32, mut work: impl FnMut()) -> f64 {
 
 /// How long this thread has had a processor.
 fn thread_time() -> Duration {
-    let time = clock_gettime(ClockId::ThreadCPUTime);
+    processor_time(ClockId::ThreadCPUTime)
+}
+
+/// How long all threads together have had processors.
+pub fn process_time() -> Duration {
+    processor_time(ClockId::ProcessCPUTime)
+}
+
+fn processor_time(clock: ClockId) -> Duration {
+    let time = clock_gettime(clock);
     Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
 }
 

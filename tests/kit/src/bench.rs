@@ -26,7 +26,13 @@ struct Measuring<'a> {
 }
 
 fn builtin() -> Vec<Part> {
-    vec![Part { name: "language", measure: programs::language }, Part { name: "clusters", measure: clusters::measure }]
+    vec![
+        Part { name: "language", measure: programs::language },
+        Part { name: "documents", measure: programs::documents },
+        Part { name: "instructions", measure: instructions::measure },
+        Part { name: "allocators", measure: allocators::measure },
+        Part { name: "clusters", measure: clusters::measure },
+    ]
 }
 
 /// Measures the parts of this name, or all of them. Fails when a result is not what it must be.
