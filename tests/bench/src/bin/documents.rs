@@ -10,10 +10,13 @@ use portal_document::{Document, Interning, Options};
 const ROUNDS: usize = 21;
 const PODS: usize = 100;
 
+/// Reads a pod.
+type Read<'a> = dyn Fn(&[u8]) + 'a;
+
 /// A way to read a pod.
 struct Contestant<'a> {
     name: &'static str,
-    read: Box<dyn Fn(&[u8]) + 'a>,
+    read: Box<Read<'a>>,
 }
 
 fn main() {
