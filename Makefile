@@ -57,7 +57,7 @@ prepare: ## Install, download and build everything that tests need
 generate: ## Write the files that are generated from the code
 	@tests/setup.sh rust
 	@PORTAL_UPDATE=1 cargo test --quiet --locked --test pure generated::
-	@git status --short -- docs
+	@git status --short -- crds docs
 
 .PHONY: image
 image: ## Build the container image that users get

@@ -1,10 +1,15 @@
 //! `portal generate`: files that are made from the code and committed.
 
+mod definition;
+mod schema_page;
+
 use std::fmt::Write as _;
 
 use clap::{Args, Command, CommandFactory as _, ValueEnum};
 
 use crate::command_line::CommandLine;
+use crate::generate::definition::definition_yaml;
+use crate::generate::schema_page::{kind_page, rule_schema};
 
 /// Print a file that is generated from the code
 #[derive(Debug, Args)]
@@ -23,15 +28,25 @@ enum What {
     PortalClusterRule,
     /// The definition of PortalRule, as YAML
     PortalRule,
+    /// The tables of the fields of a rule, as Markdown
+    RuleSchema,
+    /// What PortalClusterRule has besides them, as Markdown
+    PortalClusterRulePage,
+    /// What PortalRule has besides them, as Markdown
+    PortalRulePage,
 }
 
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
-    match arguments.what {
-        What::CommandLine => print!("{}", command_line_page()),
-        What::ExpressionFunctions => print!("{}", expression_functions()),
-        What::PortalClusterRule => print!("{}", definition("PortalClusterRule")?),
-        What::PortalRule => print!("{}", definition("PortalRule")?),
-    }
+    let text = match arguments.what {
+        What::CommandLine => command_line_page(),
+        What::ExpressionFunctions => expression_functions(),
+        What::PortalClusterRule => definition_yaml("PortalClusterRule")?,
+        What::PortalRule => definition_yaml("PortalRule")?,
+        What::RuleSchema => rule_schema()?,
+        What::PortalClusterRulePage => kind_page("PortalClusterRule")?,
+        What::PortalRulePage => kind_page("PortalRule")?,
+    };
+    print!("{text}");
     Ok(())
 }
 
@@ -107,10 +122,4 @@ fn expression_functions() -> String {
     }
     text.push('\n');
     text
-}
-
-fn definition(kind: &str) -> anyhow::Result<String> {
-    let definitions = portal_crds::definitions();
-    let definition = definitions.iter().find(|definition| definition.spec.names.kind == kind);
-    Ok(serde_saphyr::to_string(&definition)?)
 }

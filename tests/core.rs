@@ -1,5 +1,7 @@
 //! Size *core*: etcd and a real API server.
 
+mod rules;
+
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::{Command, Stdio};

@@ -6,9 +6,14 @@ use std::process::Command;
 use portal_test_kit::repository;
 
 /// What is generated, and into which file. A page that people write too has a region for it.
-const FILES: [(&str, &str, Option<&str>); 2] = [
+const FILES: [(&str, &str, Option<&str>); 7] = [
     ("command-line", "docs/reference/command-line.md", None),
     ("expression-functions", "docs/reference/expression-language.md", Some("functions")),
+    ("portal-cluster-rule", "crds/yaml/portal.io_portalclusterrules.yaml", None),
+    ("portal-rule", "crds/yaml/portal.io_portalrules.yaml", None),
+    ("rule-schema", "docs/reference/rule-schema.md", Some("fields")),
+    ("portal-cluster-rule-page", "docs/reference/crd/portalclusterrule.md", Some("kind")),
+    ("portal-rule-page", "docs/reference/crd/portalrule.md", Some("kind")),
 ];
 
 #[test]

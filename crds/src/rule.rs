@@ -118,8 +118,7 @@ pub struct Exception {
     #[schemars(length(max = 64), inner(length(min = 1, max = 253)), extend("x-kubernetes-list-type" = "set"))]
     pub namespaces: Vec<String>,
 
-    /// Globs for the names of the objects. A pod that a controller made is also called by the name of its topmost owner. None
-    /// given: any name.
+    /// Globs for the names of the objects. None given: any name.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 64), inner(length(min = 1, max = 253)), extend("x-kubernetes-list-type" = "set"))]
     pub names: Vec<String>,

@@ -42,6 +42,7 @@ pub(crate) fn label_selector(_: &mut SchemaGenerator) -> Schema {
                 "maxItems": 32,
                 "x-kubernetes-list-type": "atomic",
                 "items": {
+                    "description": "A condition on a label.",
                     "type": "object",
                     "required": ["key", "operator"],
                     "properties": {

@@ -58,8 +58,8 @@ pub struct Action {
     #[schemars(length(max = 3), extend("x-kubernetes-list-type" = "set"))]
     pub on: Vec<Front>,
 
-    /// How often the action may be taken for the same object, such as `5/min`: a number, and `s`, `min` or `h`. Unset: as
-    /// often as there is a reason to.
+    /// How often the action may be taken for the same object, such as `5/min`: a number, and `s`, `min` or `h`. For evict, pods of
+    /// the same owner count as one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 16), extend("x-kubernetes-validations" = must(&[(
         "self.matches('^[1-9][0-9]{0,4}/(s|min|h)$')",

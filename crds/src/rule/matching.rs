@@ -38,11 +38,11 @@ pub struct Match {
     )]
     pub subresources: Vec<String>,
 
-    /// The namespaces of the objects, by name. Objects that live in no namespace always fit.
+    /// The namespaces of the objects, by name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub namespaces: Option<Globs>,
 
-    /// The namespaces of the objects, by their labels. Objects that live in no namespace always fit.
+    /// The namespaces of the objects, by their labels.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "label_selector")]
     pub namespace_selector: Option<LabelSelector>,
