@@ -367,6 +367,9 @@ async fn rules_are_found_by_their_short_names_and_their_category() {
 
 #[test]
 fn kubectl_explains_the_fields() {
-    let text = cluster().kubectl(&["explain", "pcr.spec.match.podControllers"]).unwrap();
-    assert!(text.contains("Whether a rule for Pod also judges what makes pods"), "{text}");
+    // The API server publishes the descriptions a moment after it serves the kinds.
+    eventually("kubectl explains a field by its comment", || {
+        let text = cluster().kubectl(&["explain", "pcr.spec.match.podControllers"]);
+        text.is_ok_and(|text| text.contains("Whether a rule for Pod also judges what makes pods"))
+    });
 }
