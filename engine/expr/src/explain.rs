@@ -135,7 +135,12 @@ impl<'a> Explanation<'a, '_> {
         let name = self.describe(collection, place);
         for (index, item) in (0..).zip(elements.into_iter().flat_map(|elements| elements.iter())) {
             let frame = Frame::of(item, index);
-            let item_name = format!("{name}[{index}]");
+            // An element of a list that the expression itself writes down has a name of its own.
+            let written = match &collection.kind {
+                Kind::Array(written) => written.get(index as usize),
+                _ => None,
+            };
+            let item_name = written.map_or_else(|| format!("{name}[{index}]"), |element| self.describe(element, place));
             let inner = Place { frame: &frame, item: Some(&item_name) };
             if self.truth(body, inner) == Some(deciding) {
                 return self.explain(body, deciding, inner);
@@ -187,9 +192,7 @@ impl<'a> Explanation<'a, '_> {
                 format!("{}[{}]", self.describe(base, place), self.describe(property, place))
             }
             Kind::Chain(inner) => self.describe(inner, place),
-            Kind::Coalesce { first, second } => {
-                format!("({} ?? {})", self.describe(first, place), self.describe(second, place))
-            }
+            Kind::Coalesce { .. } => format!("({})", self.describe_alternatives(op, place)),
             Kind::Constant(Constant::Nil) => "nil".to_owned(),
             Kind::Constant(Constant::Bool(value)) => value.to_string(),
             Kind::Constant(Constant::Int(value)) => value.to_string(),
@@ -205,6 +208,16 @@ impl<'a> Explanation<'a, '_> {
                 _ => "the value".to_owned(),
             },
             _ => "the value".to_owned(),
+        }
+    }
+
+    /// `a ?? b ?? c`, which needs no parentheses inside.
+    fn describe_alternatives(&self, op: &Op, place: Place<'_, 'a>) -> String {
+        match &op.kind {
+            Kind::Coalesce { first, second } => {
+                format!("{} ?? {}", self.describe_alternatives(first, place), self.describe(second, place))
+            }
+            _ => self.describe(op, place),
         }
     }
 }

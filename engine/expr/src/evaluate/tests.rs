@@ -110,6 +110,11 @@ fn what_made_an_expression_true_is_told() {
         ("not all(object.spec.containers, .limit != nil)", "object.spec.containers[1].limit is <nil>"),
         ("len(container.args) > 0", "len(container.args) is 1"),
         ("container.image in ['a', 'ghcr.io/team/web:1.2']", "container.image is ghcr.io/team/web:1.2"),
+        ("any([object.missing, container.image], # contains 'ghcr')", "container.image is ghcr.io/team/web:1.2"),
+        (
+            "(object.a ?? object.b ?? container.privileged) == true",
+            "(object.a ?? object.b ?? container.privileged) is true",
+        ),
         ("container.privileged == false", ""),
     ] {
         assert_eq!(explain(source), expected, "{source}");
