@@ -230,9 +230,13 @@ fn container_name(kind: ContainerType, container: Node<'_>) -> String {
 fn describe(seen: &[Observation<'_>], container: Option<&str>) -> Option<String> {
     let mut parts: Vec<String> = Vec::new();
     for observation in seen {
-        let subject = match container {
-            Some(_) => observation.subject.strip_prefix("container.").unwrap_or(&observation.subject),
-            None => &observation.subject,
+        let subject = match (container, observation.subject.strip_prefix("container.")) {
+            (Some(_), Some(field)) => field.to_owned(),
+            // The pod's, which would read like the container's.
+            (Some(_), None) if observation.subject.starts_with("securityContext") => {
+                format!("spec.{}", observation.subject)
+            }
+            _ => observation.subject.clone(),
         };
         let value = match observation.value {
             Value::Nil => "not set".to_owned(),

@@ -93,6 +93,17 @@ fn sugar_belongs_to_the_type() {
 }
 
 #[test]
+fn what_the_pod_says_does_not_read_like_what_its_container_says() {
+    check(
+        &pod_rule("container.name == 'app' && securityContext.runAsUser == container.securityContext.runAsUser"),
+        POD,
+        expect![[
+            r#"r: container app: name is "app", spec.securityContext.runAsUser is not set, securityContext.runAsUser is not set (container app: name is "app", spec.securityContext.runAsUser is not set, securityContext.runAsUser is not set)"#
+        ]],
+    );
+}
+
+#[test]
 fn what_is_missing_is_empty_or_nil() {
     check(
         &pod_rule("'ALL' not in container.securityContext.capabilities.drop"),
