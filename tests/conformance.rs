@@ -1,4 +1,5 @@
-//! Our expr-lang against the real one, and our reading of YAML and JSON against Kubernetes' own: oracles answer for them.
+//! Our expr-lang against the real one, and our reading of YAML and JSON and our rules for the security of pods against
+//! Kubernetes' own: oracles answer for them.
 //! Where they disagree is counted and named, so that a new disagreement fails.
 
 mod chance;
@@ -6,5 +7,6 @@ mod documents;
 mod mutants;
 mod oracle;
 mod parse;
+mod pod_security;
 mod random;
 mod values;

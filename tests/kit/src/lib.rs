@@ -50,3 +50,8 @@ pub fn expr_oracle() -> program::Program {
 pub fn yaml_oracle() -> program::Program {
     program::Program::new("yaml-oracle", repository().join("tests/oracles/yaml"))
 }
+
+/// The program that answers for Kubernetes' own Pod Security Standards.
+pub fn pod_security_oracle() -> program::Program {
+    program::Program::new("pod-security-oracle", repository().join("tests/oracles/podsecurity"))
+}

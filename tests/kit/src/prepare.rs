@@ -37,6 +37,7 @@ pub fn prepare(cache: &Cache, size: Size) -> anyhow::Result<()> {
 pub fn oracles(cache: &Cache) -> anyhow::Result<()> {
     crate::expr_oracle().build(cache)?;
     crate::yaml_oracle().build(cache)?;
+    crate::pod_security_oracle().build(cache)?;
     Ok(())
 }
 
