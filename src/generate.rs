@@ -10,6 +10,7 @@ use clap::{Args, Command, CommandFactory as _, ValueEnum};
 use crate::command_line::CommandLine;
 use crate::generate::definition::definition_yaml;
 use crate::generate::schema_page::{kind_page, rule_schema};
+use crate::test::Expected;
 
 /// Print a file that is generated from the code
 #[derive(Debug, Args)]
@@ -34,6 +35,8 @@ enum What {
     PortalClusterRulePage,
     /// What PortalRule has besides them, as Markdown
     PortalRulePage,
+    /// The JSON schema of a test case's `expected.yaml`
+    ExpectedSchema,
 }
 
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
@@ -45,6 +48,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
         What::RuleSchema => rule_schema()?,
         What::PortalClusterRulePage => kind_page("PortalClusterRule")?,
         What::PortalRulePage => kind_page("PortalRule")?,
+        What::ExpectedSchema => serde_json::to_string_pretty(&schemars::schema_for!(Expected))? + "\n",
     };
     print!("{text}");
     Ok(())

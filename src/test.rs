@@ -110,7 +110,8 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
             }
         }
     }
-    println!("{} cases, {differing} not as expected, {unread} could not be run", cases.len());
+    let count = if cases.len() == 1 { "1 case".to_owned() } else { format!("{} cases", cases.len()) };
+    println!("{count}, {differing} not as expected, {unread} could not be run");
     Ok(match (unread, differing) {
         (0, 0) => ExitCode::SUCCESS,
         (0, _) => ExitCode::from(1),

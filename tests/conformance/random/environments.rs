@@ -41,11 +41,14 @@ const KEYS: [&str; 8] = ["app", "tier", "app.kubernetes.io/name", "kubernetes.io
 
 const TIMES: [&str; 4] = ["2026-03-01T12:30:15Z", "2024-02-29T23:59:59+02:00", "1970-01-01T00:00:00Z", "2026-03-01"];
 
+/// A name, and what makes the value that it stands for.
+type Named = (&'static str, fn(&mut Random) -> Value);
+
 /// An environment, the same for the same random numbers.
 pub(super) fn environment(random: &mut Random) -> Map<String, Value> {
     let mut environment = Map::new();
     environment.insert("object".to_owned(), object(random));
-    let others: [(&str, fn(&mut Random) -> Value); 8] = [
+    let others: [Named; 8] = [
         ("oldObject", |random| if random.percent(50) { Value::Null } else { object(random) }),
         ("pods", |random| list(random, 2, pod)),
         ("namespace", namespace),

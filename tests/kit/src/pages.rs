@@ -90,8 +90,10 @@ pub fn blocks(page: &str) -> anyhow::Result<Vec<Block>> {
 
 /// Runs the blocks of a page that need a cluster, one after the other. `programs` are folders to find commands in.
 pub fn run(page: &Path, blocks: &[Block], cluster: &Cluster, programs: &[&Path]) -> anyhow::Result<()> {
+    // What a page writes is there for its next block, and gone with the page.
+    let folder = tempfile::tempdir().context("could not make a folder for the page's files")?;
     for block in blocks.iter().filter(|block| block.language != Language::Expr) {
-        compare(page, block, &run_block(block, cluster, programs)?)?;
+        compare(page, block, &run_block(block, cluster, programs, folder.path())?)?;
     }
     Ok(())
 }
@@ -123,7 +125,7 @@ fn compare(page: &Path, block: &Block, actual: &str) -> anyhow::Result<()> {
     )
 }
 
-fn run_block(block: &Block, cluster: &Cluster, programs: &[&Path]) -> anyhow::Result<String> {
+fn run_block(block: &Block, cluster: &Cluster, programs: &[&Path], folder: &Path) -> anyhow::Result<String> {
     if block.language == Language::Yaml {
         return cluster.kubectl_with_input(&["apply", "--filename", "-"], &block.body);
     }
@@ -134,7 +136,7 @@ fn run_block(block: &Block, cluster: &Cluster, programs: &[&Path]) -> anyhow::Re
         // What goes to standard error is part of what a reader sees.
         .args(["-euo", "pipefail", "-c", &format!("exec 2>&1\n{}", block.body)])
         .env("PATH", std::env::join_paths(folders.chain(std::env::split_paths(&path)))?)
-        .current_dir(crate::repository())
+        .current_dir(folder)
         .stdin(Stdio::null())
         .output()
         .context("could not run bash")?;

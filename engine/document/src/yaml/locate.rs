@@ -24,11 +24,7 @@ pub fn locate(text: &str, document: usize, path: &[Step<'_>]) -> Option<Position
         match event {
             Event::DocumentEnd if number == document => break,
             Event::DocumentEnd => number += 1,
-            _ if number == document => {
-                if search.event(&event, position(&span.start)) {
-                    break;
-                }
-            }
+            _ if number == document && search.event(&event, position(&span.start)) => break,
             _ => {}
         }
     }
