@@ -15,8 +15,7 @@ const POD_FIELDS: &str = r#"
     spec.securityContext.runAsNonRoot           true false null
     spec.securityContext.runAsUser              0 1 1000 null
     spec.securityContext.windowsOptions         null {} {"hostProcess":true} {"hostProcess":false} {"hostProcess":null}
-    spec.securityContext.sysctls                null [] [{"name":"kernel.shm_rmid_forced","value":"1"}] [{"name":"","value":""}]
-    spec.securityContext.sysctls                [{"name":"kernel.msgmax","value":"1"}] [{"value":"1"}]
+    spec.securityContext.sysctls                null [] [{"name":"","value":""}] [{"value":"1"}]
     spec.securityContext.sysctls                [{"name":"net.ipv4.tcp_rmem","value":"1"},{"name":"net.ipv4.tcp_wmem","value":"1"}]
     spec.securityContext.sysctls                [{"name":"net.ipv4.tcp_syncookies","value":"0"},{"name":"net.ipv4.tcp_mem","value":"0"}]
     spec.volumes                                null [] [{"name":"a"}] [{"name":"a","emptyDir":null}]
@@ -45,7 +44,7 @@ const CONTAINER_FIELDS: &str = r#"
     securityContext.windowsOptions              null {} {"hostProcess":true} {"hostProcess":false}
     securityContext.capabilities                null {}
     securityContext.capabilities.drop           null [] ["ALL"] ["all"] ["KILL"] ["KILL","ALL"]
-    securityContext.capabilities.add            null [] [""] ["ALL"] ["NET_RAW"] ["KILL","SYS_ADMIN"] ["CAP_KILL"] ["kill"]
+    securityContext.capabilities.add            null [] [""] ["ALL"] ["KILL","SYS_ADMIN"] ["CAP_KILL"] ["kill"]
     securityContext.capabilities.add            ["NET_BIND_SERVICE"] ["NET_BIND_SERVICE","CHOWN"]
     ports                                       null [] [{"containerPort":80}] [{"containerPort":80,"hostPort":0}]
     ports                                       [{"containerPort":80},{"containerPort":81,"hostPort":81}]
@@ -76,6 +75,22 @@ const SOURCES: &str = "
     photonPersistentDisk portworxVolume projected quobyte rbd scaleIO secret storageos vsphereVolume
 ";
 
+/// What a container can add, from all that Linux has.
+const CAPABILITIES: &str = "
+    AUDIT_CONTROL AUDIT_READ AUDIT_WRITE BLOCK_SUSPEND BPF CHECKPOINT_RESTORE CHOWN DAC_OVERRIDE DAC_READ_SEARCH FOWNER FSETID
+    IPC_LOCK IPC_OWNER KILL LEASE LINUX_IMMUTABLE MAC_ADMIN MAC_OVERRIDE MKNOD NET_ADMIN NET_BIND_SERVICE NET_BROADCAST NET_RAW
+    PERFMON SETFCAP SETGID SETPCAP SETUID SYS_ADMIN SYS_BOOT SYS_CHROOT SYS_MODULE SYS_NICE SYS_PACCT SYS_PTRACE SYS_RAWIO
+    SYS_RESOURCE SYS_TIME SYS_TTY_CONFIG SYSLOG WAKE_ALARM
+";
+
+/// Settings of the kernel, safe ones and others.
+const SYSCTLS: &str = "
+    kernel.shm_rmid_forced net.ipv4.ip_local_port_range net.ipv4.ip_local_reserved_ports net.ipv4.ip_unprivileged_port_start
+    net.ipv4.ping_group_range net.ipv4.tcp_fin_timeout net.ipv4.tcp_keepalive_intvl net.ipv4.tcp_keepalive_probes
+    net.ipv4.tcp_keepalive_time net.ipv4.tcp_rmem net.ipv4.tcp_syncookies net.ipv4.tcp_wmem kernel.msgmax kernel.sem
+    fs.mqueue.msg_max net.core.somaxconn net.ipv4.ip_forward net.ipv4.tcp_mem net.ipv6.ping_group_range
+";
+
 /// A field and one value for it.
 type Setting = (String, Value);
 
@@ -96,6 +111,12 @@ impl Pods {
         }
         for source in SOURCES.split_whitespace() {
             pod.push(("spec.volumes".to_owned(), json!([{"name": "a", source: {}}])));
+        }
+        for sysctl in SYSCTLS.split_whitespace() {
+            pod.push(("spec.securityContext.sysctls".to_owned(), json!([{"name": sysctl, "value": "1"}])));
+        }
+        for capability in CAPABILITIES.split_whitespace() {
+            container.push(("securityContext.capabilities.add".to_owned(), json!([capability])));
         }
         for handler in ["livenessProbe", "readinessProbe", "startupProbe", "lifecycle.postStart", "lifecycle.preStop"] {
             let values = HANDLERS.split_whitespace().map(|text| serde_json::from_str(text).unwrap());
