@@ -86,16 +86,17 @@ enum Outcome {
 
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let mut cases = Vec::new();
+    let (mut differing, mut unread) = (0, 0);
     for folder in &arguments.folders {
         let before = cases.len();
-        find(folder, 0, &mut cases).with_context(|| format!("{} cannot be read", folder.display()))?;
-        anyhow::ensure!(
-            cases.len() > before,
-            "{} has no case: a case is a folder with rules.yaml and input.yaml",
-            folder.display()
-        );
+        let problem = match find(folder, 0, &mut cases) {
+            Err(error) => format!("{} cannot be read: {error}", folder.display()),
+            Ok(()) if cases.len() > before => continue,
+            Ok(()) => format!("{} has no case: a case is a folder with rules.yaml and input.yaml", folder.display()),
+        };
+        unread += 1;
+        eprintln!("error: {problem}");
     }
-    let (mut differing, mut unread) = (0, 0);
     for case in &cases {
         match run_case(case, arguments.update) {
             Ok(Outcome::AsExpected) => {}

@@ -6,4 +6,5 @@ mod conformance;
 mod expressions;
 mod generated;
 mod layering;
+mod rules;
 mod setup;

@@ -1,6 +1,6 @@
 //! What a rule sees: the roots that it may name, and what is known of them.
 
-pub(crate) mod image;
+pub mod image;
 pub(crate) mod pod;
 
 use std::collections::HashMap;

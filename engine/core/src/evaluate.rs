@@ -17,7 +17,7 @@ use crate::{
     rule::{
         JudgedKind, Rule, RuleSet,
         matching::Verdict,
-        message::{harmless, shorten},
+        message::{harmless, shorten, show},
         source::RuleId,
     },
 };
@@ -175,7 +175,7 @@ impl Evaluation {
         let is_violation = match outcome {
             Ok(Value::Bool(is_violation)) => Ok(is_violation),
             Ok(Value::Nil) => Ok(false),
-            Ok(other) => Err(EvaluationError::NotBool(shorten(&harmless(&other.to_string()), MAX_SEEN))),
+            Ok(other) => Err(EvaluationError::NotBool(shorten(&harmless(&show(other)), MAX_SEEN))),
             Err(error) => Err(error),
         };
         let (reads, needs) = host.asked();
@@ -241,7 +241,7 @@ fn describe(seen: &[Observation<'_>], container: Option<&str>) -> Option<String>
         let value = match observation.value {
             Value::Nil => "not set".to_owned(),
             Value::Text(text) => format!("{:?}", shorten(text, MAX_SEEN)),
-            other => shorten(&other.to_string(), MAX_SEEN),
+            other => shorten(&show(other), MAX_SEEN),
         };
         let part = format!("{subject} is {value}");
         if !parts.contains(&part) {

@@ -5,6 +5,8 @@ use std::collections::BTreeSet;
 use portal_document::Node;
 use portal_expr::Value;
 
+use crate::rule::message::show;
+
 /// Requirements on labels, all of which must hold. Without any, all labels are meant. Two selectors with the same
 /// requirements are equal.
 #[derive(Clone, Debug, Default, Eq, Hash, Ord, PartialEq, PartialOrd)]
@@ -42,7 +44,7 @@ impl Selector {
 
     /// Reads a selector from a rule's argument: a map of labels, or a LabelSelector. Says what is wrong otherwise.
     pub fn from_value(value: Value<'_>) -> Result<Selector, String> {
-        let entries = value.entries().ok_or_else(|| format!("a selector is a map of labels, not {value}"))?;
+        let entries = value.entries().ok_or_else(|| format!("a selector is a map of labels, not {}", show(value)))?;
         let is_label_selector = !entries.is_empty()
             && entries.iter().all(|(key, _)| matches!(key, Value::Text("matchLabels" | "matchExpressions")));
         let mut requirements = BTreeSet::new();
@@ -80,7 +82,7 @@ impl Selector {
     pub(crate) fn matches_value(&self, labels: Value<'_>) -> Result<bool, String> {
         let entries = match labels {
             Value::Nil => Vec::new(),
-            labels => labels.entries().ok_or_else(|| format!("labels are a map, not {labels}"))?,
+            labels => labels.entries().ok_or_else(|| format!("labels are a map, not {}", show(labels)))?,
         };
         Ok(self.requirements.iter().all(|requirement| {
             let label = entries.iter().find(|(key, _)| matches!(key, Value::Text(key) if *key == requirement.key));
@@ -122,7 +124,7 @@ impl Test {
 fn labels(entries: &[(Value<'_>, Value<'_>)], requirements: &mut BTreeSet<Requirement>) -> Result<(), String> {
     for (key, value) in entries {
         let (Value::Text(key), Value::Text(value)) = (key, value) else {
-            return Err(format!("a selector compares labels with text, not `{key}` with {value}"));
+            return Err(format!("a selector compares labels with text, not `{}` with {}", show(*key), show(*value)));
         };
         let test = Test::In(BTreeSet::from([(*value).to_owned()]));
         requirements.insert(Requirement { key: (*key).to_owned(), test });

@@ -97,12 +97,21 @@ impl<'d> Node<'d> {
     #[inline]
     pub fn get(self, key: &Key) -> Option<Node<'d>> {
         let word = self.word();
-        match key.word() {
-            // What nearly all look-ups are, without the detour through an object.
-            Some(key) if tape::tag_of(word) == tag::SHAPED => {
+        // What nearly all look-ups are, without the detour through an object.
+        match (tape::tag_of(word), key.word()) {
+            (tag::SHAPED, Some(key)) => {
                 let (shape, first) = tape::shaped_place(word);
                 let at = Interner::global().shape(shape).place(key)?;
                 Some(Node::new(self.document, first + at))
+            }
+            (tag::OBJECT, Some(wanted)) => {
+                let (count, position) = tape::container_place(word);
+                let keys = &self.document.words()[position..position + count];
+                match keys.iter().position(|found| *found == wanted) {
+                    Some(at) => Some(Node::new(self.document, position + count + at)),
+                    None if keys.iter().all(|found| tape::tag_of(*found) == tag::SYMBOL) => None,
+                    None => self.get_any(key),
+                }
             }
             _ => self.get_any(key),
         }

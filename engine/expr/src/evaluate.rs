@@ -196,7 +196,7 @@ impl<'a, 'm> Evaluation<'a, 'm> {
             Kind::Index => Ok(Value::Int(frame.index)),
             Kind::Accumulator => Ok(frame.accumulator),
             Kind::Path { base, keys, missing } => self.path(op, base, keys, *missing, frame),
-            Kind::Computed { base, field, missing, .. } => match self.run(base, frame)? {
+            Kind::Computed { base, field, missing, .. } => match self.operand(base, frame)? {
                 Value::Nil => Ok(missing.or(Value::Nil)),
                 value => Ok(missing.or(self.host.computed(*field, value, self.machine).map_err(fail)?)),
             },

@@ -3,10 +3,9 @@
 mod managed_fields;
 mod pods;
 
+use portal_core::context::image::Image;
 use portal_document::{Options, Path, from_yaml};
 use serde_json::{Map, Value, json};
-
-use crate::portal::Image;
 
 pub use pods::pods;
 
@@ -57,9 +56,9 @@ pub fn environments(object: &str) -> (Value, Vec<Value>) {
 }
 
 fn image(reference: &str) -> Value {
-    let image = Image::parse(reference);
-    let mut parts = json!({"registry": image.registry, "name": image.name});
-    for (name, part) in [("tag", image.tag), ("sha256", image.sha256)] {
+    let image = Image(reference);
+    let mut parts = json!({"registry": image.registry(), "name": image.name()});
+    for (name, part) in [("tag", image.tag()), ("sha256", image.sha256())] {
         if let Some(part) = part {
             parts[name] = json!(part);
         }

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use portal_core::context::image::Image;
 use portal_core::engine::{self, Expression, ExpressionEngine as _};
 use portal_document::{Document, Node};
 use portal_expr::{
@@ -19,18 +20,6 @@ const IMAGE_FIELDS: [&str; 4] = ["registry", "name", "tag", "sha256"];
 /// What one evaluation sees.
 pub struct Context<'d> {
     roots: [Value<'d>; ROOTS.len()],
-}
-
-/// What a container's image consists of.
-pub struct Image<'t> {
-    /// Where it is pulled from.
-    pub registry: &'t str,
-    /// The path of its repository.
-    pub name: &'t str,
-    /// The tag: `latest` if neither tag nor digest is given.
-    pub tag: Option<&'t str>,
-    /// The digest in hexadecimal.
-    pub sha256: Option<&'t str>,
 }
 
 /// The contexts of an object: its own, and one for each container.
@@ -147,26 +136,6 @@ fn object<const N: usize>(schema: &mut Schema, name: &str, fields: [(&str, Shape
     schema.add_object(Object { name: name.to_owned(), fields: HashMap::from(fields), open: false })
 }
 
-impl<'t> Image<'t> {
-    /// Takes a reference apart.
-    pub fn parse(reference: &'t str) -> Self {
-        let (rest, sha256) = match reference.split_once("@sha256:") {
-            Some((rest, digest)) => (rest, Some(digest)),
-            None => (reference, None),
-        };
-        let (rest, tag) = match rest.rsplit_once(':') {
-            // A colon before a slash belongs to a port.
-            Some((rest, tag)) if !tag.contains('/') => (rest, Some(tag)),
-            _ => (rest, None),
-        };
-        let (registry, name) = match rest.split_once('/') {
-            Some((registry, name)) if registry.contains(['.', ':']) || registry == "localhost" => (registry, name),
-            _ => ("docker.io", rest),
-        };
-        Self { registry, name, tag: tag.or(sha256.is_none().then_some("latest")), sha256 }
-    }
-}
-
 impl Host for Context<'_> {
     fn root(&self, slot: Slot) -> Value<'_> {
         self.roots[usize::from(slot.0)]
@@ -174,12 +143,12 @@ impl Host for Context<'_> {
 
     fn computed<'a>(&'a self, field: ComputedId, base: Value<'a>, _: &Machine<'a>) -> Result<Value<'a>, Failure> {
         let Value::Text(reference) = base else { return Err(Failure::new("an image must be a string")) };
-        let image = Image::parse(reference);
+        let image = Image(reference);
         let part = match IMAGE_FIELDS[usize::from(field.0)] {
-            "registry" => Some(image.registry),
-            "name" => Some(image.name),
-            "tag" => image.tag,
-            _ => image.sha256,
+            "registry" => Some(image.registry()),
+            "name" => Some(image.name()),
+            "tag" => image.tag(),
+            _ => image.sha256(),
         };
         Ok(part.map_or(Value::Nil, Value::Text))
     }

@@ -528,7 +528,7 @@ fn what_else_yaml_has_is_read_alike() {
             another value: 3
                 "|\na": "a", not ""
                 "--- |\na\nb": "a\nb", not ""
-                "\u{85}": "", not null
+                "\u{85}": "", not null
             only refused by us: a BOM must not appear inside a document: 1
                 "a: \u{feff}b": {"m":[["a","﻿b"]]}
             only refused by us: comments must be separated from other tokens by whitespace: 1

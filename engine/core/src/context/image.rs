@@ -1,47 +1,62 @@
 //! What an image reference consists of.
 
-/// The parts of a reference such as `ghcr.io/acme/api:1.2@sha256:…`.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) struct Image<'a> {
-    /// The registry. It is Docker's when the reference names none.
-    pub(crate) registry: &'a str,
-    /// The path of the repository, without the registry.
-    pub(crate) name: &'a str,
-    /// The tag. `latest` if there is neither a tag nor a digest.
-    pub(crate) tag: Option<&'a str>,
-    /// The digest of the algorithm sha256, in hex.
-    pub(crate) sha256: Option<&'a str>,
-}
+/// An image reference such as `ghcr.io/acme/api:1.2@sha256:…`. Any text has parts, so that a rule can judge what the runtime
+/// would refuse. Each part is looked for when it is asked for: most rules want one.
+#[derive(Clone, Copy, Debug)]
+pub struct Image<'a>(pub &'a str);
 
 const DEFAULT_REGISTRY: &str = "docker.io";
 const DEFAULT_TAG: &str = "latest";
 
 impl<'a> Image<'a> {
-    /// Takes a reference apart. Any text has parts, so that a rule can judge what the runtime would refuse.
-    pub(crate) fn parse(reference: &'a str) -> Image<'a> {
-        let (rest, digest) = match reference.split_once('@') {
-            Some((rest, digest)) => (rest, Some(digest)),
-            None => (reference, None),
-        };
-        let (registry, rest) = match rest.split_once('/') {
+    /// The registry. It is Docker's when the reference names none.
+    pub fn registry(self) -> &'a str {
+        self.split().0
+    }
+
+    /// The path of the repository, without the registry.
+    pub fn name(self) -> &'a str {
+        let path = self.split().1;
+        // A colon behind the last slash begins a tag; one before it is none.
+        let last = path.rfind('/').map_or(0, |slash| slash + 1);
+        path[last..].find(':').map_or(path, |colon| &path[..last + colon])
+    }
+
+    /// The tag. `latest` if there is neither a tag nor a digest.
+    pub fn tag(self) -> Option<&'a str> {
+        let (reference, digest) = self.cut();
+        // What could be a registry alone has no slash, and its port would be a tag.
+        let path = reference.rsplit_once('/').map_or(reference, |(_, last)| last);
+        match path.split_once(':') {
+            Some((_, tag)) => Some(tag),
+            None => digest.is_none().then_some(DEFAULT_TAG),
+        }
+    }
+
+    /// The digest of the algorithm sha256, in hex.
+    pub fn sha256(self) -> Option<&'a str> {
+        self.cut().1?.strip_prefix("sha256:")
+    }
+
+    /// What is before the digest, and the digest.
+    fn cut(self) -> (&'a str, Option<&'a str>) {
+        self.0.split_once('@').map_or((self.0, None), |(reference, digest)| (reference, Some(digest)))
+    }
+
+    /// The registry, and what follows it up to the digest.
+    fn split(self) -> (&'a str, &'a str) {
+        let reference = self.cut().0;
+        match reference.split_once('/') {
             // As Docker tells a registry from the first part of a path: a dot, a port, or localhost. An upper case letter
             // cannot be in a path.
             Some((first, rest))
-                if first.contains(['.', ':'])
-                    || first == "localhost"
-                    || first.contains(|character: char| character.is_ascii_uppercase()) =>
+                if first == "localhost"
+                    || first.bytes().any(|byte| matches!(byte, b'.' | b':') || byte.is_ascii_uppercase()) =>
             {
                 (first, rest)
             }
-            _ => (DEFAULT_REGISTRY, rest),
-        };
-        // A colon behind the last slash begins a tag; one before it was a port.
-        let name_start = rest.rfind('/').map_or(0, |slash| slash + 1);
-        let (name, tag) = match rest[name_start..].split_once(':') {
-            Some((last, tag)) => (&rest[..name_start + last.len()], Some(tag)),
-            None => (rest, digest.is_none().then_some(DEFAULT_TAG)),
-        };
-        Image { registry, name, tag, sha256: digest.and_then(|digest| digest.strip_prefix("sha256:")) }
+            _ => (DEFAULT_REGISTRY, reference),
+        }
     }
 }
 
@@ -51,7 +66,8 @@ mod tests {
 
     #[track_caller]
     fn check(reference: &str, registry: &str, name: &str, tag: Option<&str>, sha256: Option<&str>) {
-        assert_eq!(Image::parse(reference), Image { registry, name, tag, sha256 });
+        let image = Image(reference);
+        assert_eq!((image.registry(), image.name(), image.tag(), image.sha256()), (registry, name, tag, sha256));
     }
 
     #[test]

@@ -14,7 +14,7 @@ use crate::{
     },
     event::{Event, Operation},
     lookup::{Answer, Filter, Lookup, Query},
-    rule::{LookupSite, Rule},
+    rule::{LookupSite, Rule, message::show},
     selector::Selector,
 };
 
@@ -67,7 +67,9 @@ impl<'a> RuleHost<'a> {
         let filter = if function == BY_NAME {
             match subject {
                 Value::Text(name) => Filter::Name(name.to_owned()),
-                other => return Err(Failure::new(format!("the name of {} is text, not {other}", site.kind.plural))),
+                other => {
+                    return Err(Failure::new(format!("the name of {} is text, not {}", site.kind.plural, show(other))));
+                }
             }
         } else {
             match subject {
@@ -83,8 +85,9 @@ impl<'a> RuleHost<'a> {
     fn namespace(&self, site: &LookupSite, argument: Value<'_>) -> Result<Option<String>, Failure> {
         let Value::Text(namespace) = argument else {
             return Err(Failure::new(format!(
-                "the namespace of {} is text, not {argument}: write \"*\" for all namespaces",
-                site.kind.plural
+                "the namespace of {} is text, not {}: write \"*\" for all namespaces",
+                site.kind.plural,
+                show(argument)
             )));
         };
         match &self.rule.id.namespace {
@@ -146,16 +149,10 @@ impl Host for RuleHost<'_> {
                 let profile = context.get_str("seccompProfile").and_then(|profile| profile.get_str("type"));
                 text(profile.and_then(Node::as_str))
             }
-            (_, Value::Text(reference)) => {
-                let image = Image::parse(reference);
-                match field {
-                    IMAGE_REGISTRY => Value::Text(image.registry),
-                    IMAGE_NAME => Value::Text(image.name),
-                    IMAGE_TAG => text(image.tag),
-                    IMAGE_SHA256 => text(image.sha256),
-                    _ => Value::Nil,
-                }
-            }
+            (IMAGE_REGISTRY, Value::Text(reference)) => Value::Text(Image(reference).registry()),
+            (IMAGE_NAME, Value::Text(reference)) => Value::Text(Image(reference).name()),
+            (IMAGE_TAG, Value::Text(reference)) => text(Image(reference).tag()),
+            (IMAGE_SHA256, Value::Text(reference)) => text(Image(reference).sha256()),
             // The object is not of the form that Kubernetes would take: the field is missing, as others are.
             _ => Value::Nil,
         })

@@ -223,7 +223,7 @@ fn a_namespace_that_is_missing_is_a_failure() {
         &pod_rule("len(cluster.services.list(metadata.labels.nothing)) == 0"),
         POD,
         expect![[r#"
-            r failed: 1:22: the namespace of services is text, not <nil>: write "*" for all namespaces
+            r failed: 1:22: the namespace of services is text, not nil: write "*" for all namespaces
              | len(cluster.services.list(metadata.labels.nothing)) == 0
              |                      ^"#]],
     );

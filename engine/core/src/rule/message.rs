@@ -70,14 +70,51 @@ impl Message {
                 Part::Expression(expression) => {
                     let arena = Arena::new();
                     match engine::evaluate(&**expression, host, &arena, limits, now) {
-                        Ok(Value::Nil) => message.push_str("nil"),
-                        Ok(value) => message.push_str(&shorten(&value.to_string(), MAX_VALUE)),
+                        Ok(value) => message.push_str(&shorten(&show(value), MAX_VALUE)),
                         Err(_) => message.push('?'),
                     }
                 }
             }
         }
         shorten(&harmless(&message), MAX_MESSAGE)
+    }
+}
+
+/// A value as people know it from manifests: text as it is, lists and maps as JSON.
+pub(crate) fn show(value: Value<'_>) -> String {
+    match value {
+        Value::Nil => "nil".to_owned(),
+        Value::Text(text) => text.to_owned(),
+        Value::Node(_) | Value::List(_) | Value::Map(_) | Value::Range { .. } => json(value, 0),
+        other => other.to_string(),
+    }
+}
+
+/// Text behind this depth is cut off anyway.
+const MAX_DEPTH: usize = 16;
+
+fn json(value: Value<'_>, depth: usize) -> String {
+    if depth == MAX_DEPTH {
+        return "…".to_owned();
+    }
+    // What is longer than the longest value that is shown need not be written.
+    match value {
+        Value::Nil => "null".to_owned(),
+        Value::Text(text) => serde_json::Value::from(shorten(text, MAX_VALUE)).to_string(),
+        value => {
+            if let Some(entries) = value.entries() {
+                let entries = entries.into_iter().take(MAX_VALUE);
+                let entries = entries.map(|(key, value)| format!("{:?}:{}", show(key), json(value, depth + 1)));
+                return format!("{{{}}}", entries.collect::<Vec<_>>().join(","));
+            }
+            match value.elements() {
+                Some(elements) => {
+                    let elements = elements.take(MAX_VALUE).map(|element| json(element, depth + 1));
+                    format!("[{}]", elements.collect::<Vec<_>>().join(","))
+                }
+                None => value.to_string(),
+            }
+        }
     }
 }
 

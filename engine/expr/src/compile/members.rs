@@ -124,7 +124,8 @@ impl<'s> Compiler<'s> {
         let key = Key::new(name);
         let missing = missing(shape);
         let kind = match base.op.kind {
-            Kind::Path { base, keys, missing: Missing::Nil } => {
+            // A field of an empty map is nil, as one of nothing is.
+            Kind::Path { base, keys, missing: Missing::Nil | Missing::EmptyMap } => {
                 let mut keys = Vec::from(keys);
                 keys.push(key);
                 Kind::Path { base, keys: keys.into(), missing }

@@ -1,0 +1,220 @@
+//! Rules against objects in files: the same verdicts whoever asks, and a clear line for everything that is wrong.
+
+use std::fs;
+use std::io::Write as _;
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+
+use portal_test_kit::repository;
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+const RULE: &str = r#"
+name: no-privileged
+match: {gvk: [{kind: Pod}]}
+rule: container.securityContext.privileged == true
+---
+name: no-latest
+enforcementAction: warn
+match: {gvk: [{kind: Pod}]}
+rule: container.image.tag == "latest"
+"#;
+
+const GOOD: &str = "apiVersion: v1\nkind: Pod\nmetadata: {name: good}\nspec: {containers: [{name: a, image: 'a:1'}]}\n";
+
+const BAD: &str = "apiVersion: v1\nkind: Pod\nmetadata: {name: bad}\n\
+                   spec: {containers: [{name: a, image: 'a:1', securityContext: {privileged: true}}]}\n";
+
+fn portal(arguments: &[&str], input: &[u8]) -> Output {
+    let mut child = Command::new(env!("CARGO_BIN_EXE_portal"))
+        .args(arguments)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    // A program that refuses its arguments reads nothing.
+    let _ = child.stdin.take().unwrap().write_all(input);
+    child.wait_with_output().unwrap()
+}
+
+/// A folder with these files.
+fn folder(files: &[(&str, &[u8])]) -> TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    for (name, text) in files {
+        let path = folder.path().join(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
+    folder
+}
+
+/// Checks the objects of a folder by the rules beside them. `FOLDER` stands for the folder in what is said.
+#[track_caller]
+fn check(folder: &Path, more: &[&str], code: i32, expected: &str) {
+    let (rules, objects) = (folder.join("rules"), folder.join("objects"));
+    let arguments = ["check", "-r", rules.to_str().unwrap(), objects.to_str().unwrap()];
+    let output = portal(&[&arguments, more].concat(), b"");
+    let text = String::from_utf8(output.stdout).unwrap().replace(folder.to_str().unwrap(), "FOLDER");
+    assert_eq!(text.trim_end(), expected.trim(), "{}", String::from_utf8_lossy(&output.stderr));
+    assert_eq!(output.status.code(), Some(code));
+}
+
+#[test]
+fn every_case_is_as_expected() {
+    let cases = repository().join("tests/cases");
+    let output = portal(&["test", cases.to_str().unwrap()], b"");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
+}
+
+#[test]
+fn check_and_test_come_to_the_same_verdicts() {
+    for case in fs::read_dir(repository().join("tests/cases")).unwrap() {
+        let case = case.unwrap().path();
+        let file = |name: &str| case.join(name).to_str().unwrap().to_owned();
+        let mut arguments =
+            vec!["check".to_owned(), "-o".to_owned(), "json".to_owned(), "-r".to_owned(), file("rules.yaml")];
+        if case.join("cluster.yaml").exists() {
+            arguments.extend(["--cluster".to_owned(), file("cluster.yaml")]);
+        }
+        arguments.push(file("input.yaml"));
+        let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+        let report: Value = serde_json::from_slice(&portal(&arguments, b"").stdout).unwrap();
+        let expected = fs::read_to_string(case.join("expected.yaml")).unwrap();
+        let expected = portal_document::from_yaml(&expected, &portal_document::Options::default()).unwrap();
+        let expected: Value = serde_json::from_str(&expected[0].document.to_json()).unwrap();
+        let verdicts = |violations: &Value, name: &dyn Fn(&Value) -> String| -> Vec<Value> {
+            let list = violations.as_array().cloned().unwrap_or_default();
+            list.iter().map(|found| json!([found["rule"], name(found), found["container"], found["message"]])).collect()
+        };
+        let object = |found: &Value| {
+            let parts = [&found["kind"], &found["namespace"], &found["name"]];
+            parts.into_iter().filter_map(Value::as_str).collect::<Vec<_>>().join("/")
+        };
+        let named = |found: &Value| found["object"].as_str().unwrap().to_owned();
+        assert_eq!(
+            verdicts(&report["results"], &object),
+            verdicts(&expected["violations"], &named),
+            "{}",
+            case.display()
+        );
+    }
+}
+
+#[test]
+fn the_exit_code_says_how_it_went() {
+    let files =
+        |objects: &'static str| folder(&[("rules/a.yaml", RULE.as_bytes()), ("objects/a.yaml", objects.as_bytes())]);
+    check(files(GOOD).path(), &[], 0, "0 violations in 1 object, 2 rules");
+    let shown = "FOLDER/objects/a.yaml:1 Pod default/bad\n  deny   no-privileged (medium): container a: \
+                 securityContext.privileged is true\n1 violation (1 deny) in 1 object, 2 rules";
+    check(files(BAD).path(), &[], 1, shown);
+    let latest = "apiVersion: v1\nkind: Pod\nmetadata: {name: latest}\nspec: {containers: [{name: a, image: a}]}\n";
+    let shown = "FOLDER/objects/a.yaml:1 Pod default/latest\n  warn   no-latest (medium): container a: image.tag is \
+                 \"latest\"\n1 violation (1 warn) in 1 object, 2 rules";
+    check(files(latest).path(), &[], 0, shown);
+    check(files(latest).path(), &["--warn-as-error"], 1, shown);
+}
+
+#[test]
+fn what_cannot_be_read_is_told_and_the_rest_is_judged() {
+    let bomb = "a: &a [x,x,x,x,x,x,x,x,x,x]\nb: &b [*a,*a,*a,*a,*a,*a,*a,*a,*a,*a]\nc: &c [*b,*b,*b,*b,*b,*b,*b,*b,*b,*b]\n\
+                d: &d [*c,*c,*c,*c,*c,*c,*c,*c,*c,*c]\ne: &e [*d,*d,*d,*d,*d,*d,*d,*d,*d,*d]\nf: &f [*e,*e,*e,*e,*e,*e,*e,*e,*e,*e]\n\
+                g: [*f,*f,*f,*f,*f,*f,*f,*f,*f,*f]\n";
+    let folder = folder(&[
+        ("rules/a.yaml", RULE.as_bytes()),
+        ("rules/b.yaml", b"name: typo\nmatch: {gvk: [{kind: Pod}]}\nrulle: 'true'\n"),
+        ("objects/a-tab.yaml", b"a:\n\tb: 1\n---\nnot: an object\n"),
+        ("objects/b-bomb.yaml", bomb.as_bytes()),
+        ("objects/c-empty.yaml", b""),
+        ("objects/d-binary.yaml", b"\x7fELF\x00\xff\xfe"),
+        (
+            "objects/e-good.json",
+            br#"{"apiVersion":"v1","kind":"Pod","metadata":{"name":"j"},"spec":{"containers":[]}}"#,
+        ),
+        ("objects/f-bad.yaml", BAD.as_bytes()),
+        ("objects/notes.txt", b"not looked at"),
+    ]);
+    std::os::unix::fs::symlink(folder.path().join("objects"), folder.path().join("objects/z-around")).unwrap();
+    std::os::unix::fs::symlink("nowhere", folder.path().join("objects/g-dangling.yaml")).unwrap();
+    check(
+        folder.path(),
+        &[],
+        2,
+        "
+FOLDER/objects/f-bad.yaml:1 Pod default/bad
+  deny   no-privileged (medium): container a: securityContext.privileged is true
+error: FOLDER/rules/b.yaml:3:1: rule typo: rulle: unknown field `rulle`, did you mean `rule`?
+error: FOLDER/rules/b.yaml:1:1: rule typo: `rule` is missing
+error: FOLDER/objects/a-tab.yaml:2:2: tabs disallowed within this context (block indentation)
+error: FOLDER/objects/a-tab.yaml:4: this is no Kubernetes object: it has no apiVersion and kind
+error: FOLDER/objects/b-bomb.yaml:4:14: aliases and merge keys expand to too much
+error: FOLDER/objects/d-binary.yaml:1: this is not text in UTF-8
+error: FOLDER/objects/g-dangling.yaml: this file cannot be read: No such file or directory (os error 2)
+1 violation (1 deny) in 3 objects, 2 rules, 7 errors",
+    );
+}
+
+#[test]
+fn standard_input_lists_and_custom_resources_are_read() {
+    let rule = "name: w\nmatch: {gvk: [{group: example.com, kind: Widget}]}\nrule: object.spec.size > 3\n---\n\
+                apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: widgets.example.com}\n\
+                spec: {group: example.com, scope: Namespaced, names: {kind: Widget, plural: widgets}, versions: [{name: v1, served: true}]}\n";
+    let folder = folder(&[("rules.yaml", rule.as_bytes())]);
+    let rules = folder.path().join("rules.yaml");
+    let input = "apiVersion: v1\nkind: List\nitems:\n- {apiVersion: example.com/v1, kind: Widget, metadata: {name: small}, spec: {size: 1}}\n\
+                 - apiVersion: example.com/v1\n  kind: Widget\n  metadata: {name: large}\n  spec: {size: 9}\n";
+    let output = portal(&["check", "-r", rules.to_str().unwrap(), "-o", "json", "-"], input.as_bytes());
+    let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(
+        report,
+        json!({
+            "summary": {
+                "objects": 2, "rules": 1, "violations": {"deny": 1, "warn": 0, "dryrun": 0}, "failures": 0, "skipped": 0,
+            },
+            "results": [{
+                "rule": "w", "severity": "medium", "action": "deny", "apiVersion": "example.com/v1", "kind": "Widget",
+                "namespace": "default", "name": "large", "container": null, "message": "object.spec.size is 9",
+                "file": "(standard input)", "line": 5,
+            }],
+            "failures": [],
+        })
+    );
+    assert_eq!(output.status.code(), Some(1));
+}
+
+#[test]
+fn ten_thousand_files_are_judged() {
+    let folder = folder(&[("rules/a.yaml", RULE.as_bytes())]);
+    let objects = folder.path().join("objects");
+    fs::create_dir(&objects).unwrap();
+    for number in 0..10_000 {
+        fs::write(objects.join(format!("{number}.yaml")), if number % 1000 == 0 { BAD } else { GOOD }).unwrap();
+    }
+    let rules = folder.path().join("rules");
+    let output = portal(&["check", "-r", rules.to_str().unwrap(), objects.to_str().unwrap(), "-o", "json"], b"");
+    let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(report["summary"]["objects"], 10_000);
+    assert_eq!(report["summary"]["violations"]["deny"], 10);
+}
+
+#[test]
+fn a_case_that_differs_is_shown_line_by_line() {
+    let expected = "violations:\n- rule: no-privileged\n  object: Pod/default/bad\n  container: a\n  action: deny\n  message: other\n";
+    let folder = folder(&[
+        ("case/rules.yaml", RULE.as_bytes()),
+        ("case/input.yaml", BAD.as_bytes()),
+        ("case/expected.yaml", expected.as_bytes()),
+    ]);
+    let path = folder.path().to_str().unwrap();
+    let output = portal(&["test", path], b"");
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert!(text.contains("-   message: other\n"), "{text}");
+    assert!(text.contains("+   message: \"container a: securityContext.privileged is true\"\n"), "{text}");
+    assert_eq!(output.status.code(), Some(1));
+    assert!(portal(&["test", path, "--update"], b"").status.success());
+    assert!(portal(&["test", path], b"").status.success());
+    fs::remove_file(folder.path().join("case/expected.yaml")).unwrap();
+    assert_eq!(portal(&["test", path], b"").status.code(), Some(2));
+    assert_eq!(portal(&["test", "/nowhere"], b"").status.code(), Some(2));
+}
