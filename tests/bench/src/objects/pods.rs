@@ -131,7 +131,7 @@ fn pod(workload: &Workload, node: u64, numbers: &mut Numbers) -> Value {
     });
     let mut running = |name: &str, image: &str, digest: &str| {
         let state = json!({"running": {"startedAt": started}});
-        container_status(name, image, digest, &numbers.hex(64), &state, &token_mount)
+        container_status(name, image, digest, &numbers.hex(64), &state)
     };
     let containers = [running(app, image, digest), running("envoy", envoy, envoy_digest)];
     let id = numbers.hex(64);
@@ -152,7 +152,7 @@ fn pod(workload: &Workload, node: u64, numbers: &mut Numbers) -> Value {
     let status = json!({
         "conditions": conditions,
         "containerStatuses": containers, "hostIP": host_ip, "hostIPs": [{"ip": host_ip}],
-        "initContainerStatuses": [container_status("migrate", image, digest, &id, &terminated, &token_mount)],
+        "initContainerStatuses": [container_status("migrate", image, digest, &id, &terminated)],
         "observedGeneration": 1, "phase": "Running", "podIP": ip, "podIPs": [{"ip": ip}], "qosClass": "Burstable",
         "startTime": created,
     });
@@ -185,16 +185,13 @@ fn probe(path: &str, delay: u32) -> Value {
     })
 }
 
-fn container_status(name: &str, image: &str, digest: &str, id: &str, state: &Value, token_mount: &Value) -> Value {
+fn container_status(name: &str, image: &str, digest: &str, id: &str, state: &Value) -> Value {
     let repository = image.rsplit_once(':').map_or(image, |(repository, _)| repository);
-    let mut token_mount = token_mount.clone();
-    token_mount["recursiveReadOnly"] = json!("Disabled");
     json!({
-        "allocatedResources": {"cpu": "100m", "memory": "128Mi"}, "containerID": format!("containerd://{id}"),
-        "image": image, "imageID": format!("{repository}@sha256:{digest}"), "lastState": {}, "name": name, "ready": true,
+        "containerID": format!("containerd://{id}"), "image": image, "imageID": format!("{repository}@sha256:{digest}"),
+        "lastState": {}, "name": name, "ready": true,
         "resources": {"limits": {"cpu": "500m", "memory": "256Mi"}, "requests": {"cpu": "100m", "memory": "128Mi"}},
         "restartCount": 0, "started": true, "state": state,
-        "volumeMounts": [{"mountPath": "/tmp", "name": "tmp"}, token_mount],
     })
 }
 

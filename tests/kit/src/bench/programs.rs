@@ -20,7 +20,7 @@ pub(super) struct Programs {
 pub(super) fn check() -> anyhow::Result<()> {
     let checks: [&[&str]; 2] = [
         &["clippy", "--all-targets", "--locked", "--quiet", "--", "--deny", "warnings"],
-        &["deny", "--log-level", "error", "check", "--config", "../../deny.toml", "bans", "licenses", "sources"],
+        &["deny", "--log-level", "error", "--config", "../../deny.toml", "check", "bans", "licenses", "sources"],
     ];
     for arguments in checks {
         let status = Command::new("cargo").args(arguments).current_dir(repository().join("tests/bench")).status()?;
