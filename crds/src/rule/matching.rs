@@ -38,11 +38,11 @@ pub struct Match {
     )]
     pub subresources: Vec<String>,
 
-    /// The namespaces of the objects, by name.
+    /// The namespaces of the objects, by name. What lives in no namespace fits unless `include` is given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub namespaces: Option<Globs>,
 
-    /// The namespaces of the objects, by their labels.
+    /// The namespaces of the objects, by their labels. What lives in no namespace does not fit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "label_selector")]
     pub namespace_selector: Option<LabelSelector>,
