@@ -65,7 +65,8 @@ const PROFILE_FIELDS: &str = r#"
 /// What a probe or a handler does.
 const HANDLERS: &str = r#"
     null {} {"httpGet":{"port":80}} {"httpGet":{"port":80,"host":""}} {"httpGet":{"port":80,"host":"10.0.0.1"}}
-    {"tcpSocket":{"port":80}} {"tcpSocket":{"port":80,"host":null}} {"tcpSocket":{"port":80,"host":"example.org"}}
+    {"tcpSocket":{"port":80}} {"tcpSocket":{"port":80,"host":null}} {"tcpSocket":{"port":80,"host":""}}
+    {"tcpSocket":{"port":80,"host":"example.org"}}
 "#;
 
 /// What a volume can be.
