@@ -7,8 +7,10 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, bail};
 use clap::Args;
 use portal_document::{Document, Key, Node};
-use portal_expr::{Arena, Error, Host, Limits, Mode, Moment, Program, Schema, Shape, Slot, Value};
+use portal_expr::{Arena, Error, Host, Limits, Mode, Program, Schema, Shape, Slot, Value};
 use serde_json::{Value as Json, json};
+
+use crate::clock;
 
 /// Evaluate an expression on an object, and print its value
 ///
@@ -93,7 +95,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
 }
 
 fn evaluate<'a>(program: &'a Program, roots: &'a Roots, arena: &'a Arena) -> Result<Value<'a>, Error> {
-    program.evaluate(roots, arena, &Limits::default(), now())
+    program.evaluate(roots, arena, &Limits::default(), clock::now())
 }
 
 /// On one line if it fits there.
@@ -225,11 +227,6 @@ fn read_document(path: &Path) -> anyhow::Result<Document> {
         1 => Ok(documents.remove(0).document),
         count => bail!("{} holds {count} objects: leave one", path.display()),
     }
-}
-
-fn now() -> Moment {
-    let since = std::time::SystemTime::now().duration_since(std::time::SystemTime::UNIX_EPOCH).unwrap_or_default();
-    Moment::new(since.as_secs() as i64, since.subsec_nanos())
 }
 
 /// A value as JSON, for people.

@@ -1,7 +1,9 @@
 //! The one binary. Each subcommand is a file: it parses flags, calls a crate and prints.
 
 mod check;
+mod clock;
 mod command_line;
+mod completion;
 mod eval;
 mod generate;
 mod test;
@@ -16,6 +18,8 @@ use crate::command_line::{Command, CommandLine};
 fn main() -> ExitCode {
     match run(&CommandLine::parse().command) {
         Ok(code) => code,
+        // Whoever reads has seen enough, as `head` does.
+        Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("error: {error:#}");
             ExitCode::FAILURE
@@ -28,8 +32,13 @@ fn run(command: &Command) -> anyhow::Result<ExitCode> {
         Command::Check(arguments) => return check::run(arguments),
         Command::Test(arguments) => return test::run(arguments),
         Command::Eval(arguments) => eval::run(arguments),
+        Command::Completion(arguments) => completion::run(arguments),
         Command::Version(arguments) => version::run(arguments),
         Command::Generate(arguments) => generate::run(arguments),
     }?;
     Ok(ExitCode::SUCCESS)
+}
+
+fn is_broken_pipe(error: &anyhow::Error) -> bool {
+    error.downcast_ref::<std::io::Error>().is_some_and(|error| error.kind() == std::io::ErrorKind::BrokenPipe)
 }

@@ -1,6 +1,7 @@
 //! Size *core*: etcd and a real API server.
 
 mod rules;
+mod tables;
 
 use std::collections::BTreeMap;
 use std::path::Path;

@@ -7,7 +7,7 @@ use portal_test_kit::repository;
 
 /// What is generated, and into which file. A page that people write too has a region for it.
 const FILES: [(&str, &str, Option<&str>); 8] = [
-    ("command-line", "docs/reference/command-line.md", None),
+    ("command-line", "docs/reference/cli.md", None),
     ("expression-functions", "docs/reference/expression-language.md", Some("functions")),
     ("portal-cluster-rule", "crds/yaml/portal.io_portalclusterrules.yaml", None),
     ("portal-rule", "crds/yaml/portal.io_portalrules.yaml", None),

@@ -24,6 +24,7 @@ use crate::check::{
     files::{self, Piece, Problem},
     rules::Loaded,
 };
+use crate::clock;
 
 /// What came of judging everything.
 pub(crate) struct Judgement {
@@ -110,7 +111,7 @@ pub(crate) fn judge(loaded: &Loaded, arguments: &Arguments) -> Judgement {
         cluster,
         only_reviews: arguments.request,
         needs_request,
-        now: now(),
+        now: clock::now(),
     };
     let mut outcome = run(&work, &paths);
     let problem = |problem: Problem, rule: Option<String>| Failed {
@@ -332,9 +333,4 @@ fn request(object: Node<'_>, name: &str, namespace: Option<&str>) -> Option<Docu
     builder.key("object").node(object);
     builder.end();
     builder.finish().ok()
-}
-
-fn now() -> Moment {
-    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
-    Moment::new(since.as_secs() as i64, since.subsec_nanos())
 }

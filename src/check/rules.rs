@@ -7,7 +7,7 @@ use portal_core::{
     kinds::{Kind, Kinds},
     rule::{
         RuleSet,
-        compile::compile,
+        compile::{compile, ended_exceptions},
         diagnostic::{Diagnostic, Level, Step},
         load,
         source::{Origin, RuleSource},
@@ -16,6 +16,7 @@ use portal_core::{
 use portal_document::Node;
 
 use crate::check::files::{self, Problem};
+use crate::clock;
 
 /// Rules that can be used, and what is wrong with the others.
 pub(crate) struct Loaded {
@@ -53,6 +54,7 @@ pub(crate) fn load(rules: &[PathBuf], files: &[PathBuf], cluster: &[PathBuf]) ->
         (rule_set, found) = compile(&sources, &kinds, &ExprEngine);
     }
     diagnostics.append(&mut found);
+    diagnostics.extend(sources.iter().flat_map(|source| ended_exceptions(source, clock::now())));
     let mut names = vec![None; problems.len()];
     let mut warnings = Vec::new();
     for diagnostic in diagnostics {

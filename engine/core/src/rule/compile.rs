@@ -7,7 +7,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use portal_crds::{Mode, RuleSpec};
-use portal_expr::{Error, Facts, Schema, Segment};
+use portal_expr::{Error, Facts, Moment, Schema, Segment};
 
 use crate::{
     context::{
@@ -20,7 +20,7 @@ use crate::{
     rule::{
         JudgedKind, RequestReads, Rule, RuleSet,
         diagnostic::{Diagnostic, Excerpt, Level, Step},
-        matching::Matching,
+        matching::{Matching, parse_until},
         message::{Message, MessageError},
         source::RuleSource,
     },
@@ -56,6 +56,28 @@ pub fn compile_rule(
     (rule, compiler.diagnostics)
 }
 
+/// What is wrong with exceptions that have ended: they except nothing any more, and whoever reads the rule may not notice.
+pub fn ended_exceptions(source: &RuleSource, now: Moment) -> Vec<Diagnostic> {
+    let mut diagnostics = Vec::new();
+    for (index, exception) in source.spec.exceptions.iter().enumerate() {
+        let Some(until) = &exception.until else { continue };
+        if !parse_until(until).is_ok_and(|end| end <= now) {
+            continue;
+        }
+        let field = [Step::Field("exceptions".to_owned()), Step::Index(index), Step::Field("until".to_owned())];
+        diagnostics.push(Diagnostic {
+            rule: Some(source.id.clone()),
+            origin: source.origin.clone(),
+            level: Level::Error,
+            field: source.base.iter().cloned().chain(field).collect(),
+            message: format!("the exception ended on {until}: remove it, or give it a later date"),
+            excerpt: None,
+            awaits_kind: false,
+        });
+    }
+    diagnostics
+}
+
 struct Compiler<'a> {
     source: &'a RuleSource,
     spec: &'a RuleSpec,
@@ -73,7 +95,15 @@ impl<'a> Compiler<'a> {
         let mut judged = self.judged();
         self.check_actions();
         let matching = Matching::new(&self.spec.matching, &self.spec.exceptions, self.source.id.namespace.clone());
-        let matching = matching.map_err(|message| self.error(&["match"], message)).ok();
+        let matching = match matching {
+            Ok(matching) => Some(matching),
+            // What is wrong with an exception is told already, with its place.
+            Err(_) if self.has_error() => None,
+            Err(message) => {
+                self.error(&["match"], message);
+                None
+            }
+        };
         if judged.is_empty() {
             return None;
         }
