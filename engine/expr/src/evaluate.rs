@@ -19,6 +19,7 @@ use crate::{
     machine::{Failure, Machine},
     operators,
     program::{Arithmetic, Connected, Constant, Kind, Missing, Op, Predicate, Program},
+    schema::ComputedId,
     value::{Keys, Moment, Value, map::Duplicates},
 };
 
@@ -134,10 +135,37 @@ impl<'a, 'm> Evaluation<'a, 'm> {
                 Some(Value::Node(node)) => Ok(missing.or(follow(node, keys).map_or(Value::Nil, Value::from_node))),
                 _ => self.path(op, base, keys, *missing, frame),
             },
+            Kind::Computed { base, field, missing, .. } => self.computed(op, base, *field, *missing, frame),
             _ => match self.place(op, frame) {
                 Some(value) => Ok(value),
                 None => self.value(op, frame),
             },
+        }
+    }
+
+    /// A field that the host computes. Nothing has none.
+    fn computed(
+        &self,
+        op: &'a Op,
+        base: &'a Op,
+        field: ComputedId,
+        missing: Missing,
+        frame: &Frame<'a>,
+    ) -> Outcome<'a> {
+        self.step(base)?;
+        let base = match &base.kind {
+            Kind::Path { base: below, keys, missing } => match self.place(below, frame) {
+                Some(Value::Node(node)) => missing.or(follow(node, keys).map_or(Value::Nil, Value::from_node)),
+                _ => self.path(base, below, keys, *missing, frame)?,
+            },
+            _ => self.value(base, frame)?,
+        };
+        match base {
+            Value::Nil => Ok(missing.or(Value::Nil)),
+            value => {
+                let computed = self.host.computed(field, value, self.machine);
+                computed.map(|value| missing.or(value)).map_err(|failure| self.fail(failure, op.at))
+            }
         }
     }
 
@@ -196,10 +224,7 @@ impl<'a, 'm> Evaluation<'a, 'm> {
             Kind::Index => Ok(Value::Int(frame.index)),
             Kind::Accumulator => Ok(frame.accumulator),
             Kind::Path { base, keys, missing } => self.path(op, base, keys, *missing, frame),
-            Kind::Computed { base, field, missing, .. } => match self.operand(base, frame)? {
-                Value::Nil => Ok(missing.or(Value::Nil)),
-                value => Ok(missing.or(self.host.computed(*field, value, self.machine).map_err(fail)?)),
-            },
+            Kind::Computed { base, field, missing, .. } => self.computed(op, base, *field, *missing, frame),
             Kind::Field { base, key, optional } => match self.run(base, frame)? {
                 Value::Nil if *optional => Err(self.skip()),
                 value => operators::fetch_key(self.machine, value, key).map_err(fail),

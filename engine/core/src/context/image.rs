@@ -11,7 +11,7 @@ const DEFAULT_TAG: &str = "latest";
 impl<'a> Image<'a> {
     /// The registry. It is Docker's when the reference names none.
     pub fn registry(self) -> &'a str {
-        self.split().0
+        self.first_part().unwrap_or(DEFAULT_REGISTRY)
     }
 
     /// The path of the repository, without the registry.
@@ -24,13 +24,19 @@ impl<'a> Image<'a> {
 
     /// The tag. `latest` if there is neither a tag nor a digest.
     pub fn tag(self) -> Option<&'a str> {
-        let (reference, digest) = self.cut();
-        // What could be a registry alone has no slash, and its port would be a tag.
-        let path = reference.rsplit_once('/').map_or(reference, |(_, last)| last);
-        match path.split_once(':') {
-            Some((_, tag)) => Some(tag),
-            None => digest.is_none().then_some(DEFAULT_TAG),
+        let (mut tag, mut end) = (None, self.0.len());
+        let mut has_digest = false;
+        // From the end, because what matters is in the last part: few characters are looked at.
+        for (at, byte) in self.0.bytes().enumerate().rev() {
+            match byte {
+                b':' => tag = Some(&self.0[at + 1..end]),
+                // What was taken for a tag is within the digest.
+                b'@' => (tag, end, has_digest) = (None, at, true),
+                b'/' => break,
+                _ => {}
+            }
         }
+        tag.or((!has_digest).then_some(DEFAULT_TAG))
     }
 
     /// The digest of the algorithm sha256, in hex.
@@ -46,17 +52,25 @@ impl<'a> Image<'a> {
     /// The registry, and what follows it up to the digest.
     fn split(self) -> (&'a str, &'a str) {
         let reference = self.cut().0;
-        match reference.split_once('/') {
-            // As Docker tells a registry from the first part of a path: a dot, a port, or localhost. An upper case letter
-            // cannot be in a path.
-            Some((first, rest))
-                if first == "localhost"
-                    || first.bytes().any(|byte| matches!(byte, b'.' | b':') || byte.is_ascii_uppercase()) =>
-            {
-                (first, rest)
-            }
-            _ => (DEFAULT_REGISTRY, reference),
+        match self.first_part() {
+            Some(first) => (first, &reference[first.len() + 1..]),
+            None => (DEFAULT_REGISTRY, reference),
         }
+    }
+
+    /// What is before the first slash, if it is a registry. As Docker tells it from the first part of a path: a dot, a port, or
+    /// localhost. An upper case letter cannot be in a path.
+    fn first_part(self) -> Option<&'a str> {
+        let mut is_registry = false;
+        for (at, byte) in self.0.bytes().enumerate() {
+            match byte {
+                b'/' => return Some(&self.0[..at]).filter(|first| is_registry || *first == "localhost"),
+                b'@' => return None,
+                b'.' | b':' | b'A'..=b'Z' => is_registry = true,
+                _ => {}
+            }
+        }
+        None
     }
 }
 
