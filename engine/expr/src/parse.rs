@@ -316,7 +316,7 @@ mod tests {
 
     #[test]
     fn choices_without_an_end_are_read_once() {
-        // Each of these took twice as long as one with a choice less.
+        // The first of these did not end: every operation around a choice read it again.
         for choices in ["a ? b : c ? d : e ? ", "a ? b : ", "a ? "] {
             let source = choices.repeat(100 / choices.matches('?').count());
             assert!(message(&source).starts_with("expected a value"));

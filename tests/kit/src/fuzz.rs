@@ -62,8 +62,8 @@ pub(crate) fn run(cache: &Cache, keep: bool) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Builds the programs, and returns their folder. Without a sanitizer: the code has no `unsafe`, and inputs would take
-/// three times as long.
+/// Builds the programs, and returns their folder. Without a sanitizer: our code has no `unsafe`, and more
+/// inputs are tried in the same time.
 fn build(cache: &Cache) -> anyhow::Result<PathBuf> {
     let platform = format!("{}-unknown-linux-gnu", std::env::consts::ARCH);
     let output = cache.folder("fuzz/target")?;
