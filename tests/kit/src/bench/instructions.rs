@@ -14,7 +14,7 @@ const PHASES: [(&str, u32, &str); 3] =
     [("parse", 5, "parse a pod of 11 KB"), ("compile", 5, "compile a rule"), ("evaluate", 50, "evaluate a rule")];
 
 pub(super) fn measure(measuring: &Measuring<'_>) -> anyhow::Result<Vec<Row>> {
-    let replay = measuring.programs.build("replay", &["--no-default-features"])?;
+    let replay = measuring.programs.build("replay", &[])?;
     let (set_up, _) = count(&replay, "parse", 0)?;
     let mut rows = Vec::new();
     for (phase, times, what) in PHASES {
