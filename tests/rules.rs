@@ -184,6 +184,17 @@ fn standard_input_lists_and_custom_resources_are_read() {
 }
 
 #[test]
+fn what_comes_by_standard_input_sees_each_other() {
+    let rule = "name: s\nmatch: {gvk: [{kind: Pod}]}\nrule: cluster.services.byName(metadata.namespace, metadata.name) == nil\n";
+    let folder = folder(&[("rules.yaml", rule.as_bytes())]);
+    let rules = folder.path().join("rules.yaml");
+    let service = "---\napiVersion: v1\nkind: Service\nmetadata: {name: good}\n";
+    let arguments = ["check", "-r", rules.to_str().unwrap(), "-"];
+    assert_eq!(portal(&arguments, format!("{GOOD}{service}").as_bytes()).status.code(), Some(0));
+    assert_eq!(portal(&arguments, GOOD.as_bytes()).status.code(), Some(1));
+}
+
+#[test]
 fn ten_thousand_files_are_judged() {
     let folder = folder(&[("rules/a.yaml", RULE.as_bytes())]);
     let objects = folder.path().join("objects");

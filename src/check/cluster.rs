@@ -39,8 +39,8 @@ impl Cluster {
                 Err(problem) => problems.push(problem),
             }
         }
-        // Whoever judges them says what is wrong with them. Standard input can be read once only.
-        for path in judged.iter().filter(|path| path.as_os_str() != "-") {
+        // Whoever judges them says what is wrong with them.
+        for path in judged {
             for piece in files::read(path, usize::MAX).into_iter().flatten() {
                 piece.documents().0.iter().for_each(|placed| found.add_all(placed.document.root(), kinds));
             }
@@ -56,10 +56,18 @@ impl Cluster {
             let Some(kind) = kinds.get(group, &kind) else { continue };
             let metadata = object.get_str("metadata");
             let field = |name: &str| metadata.and_then(|metadata| text(metadata, name));
-            let namespace = kind.namespaced.then(|| field("namespace").unwrap_or_else(|| "default".to_owned()));
-            let mut builder = Builder::new();
-            builder.node(object);
-            let (Some(name), Ok(document)) = (field("name"), builder.finish()) else { continue };
+            let (namespace, document) = match field("namespace").filter(|_| kind.namespaced) {
+                None if kind.namespaced => {
+                    let namespace = files::DEFAULT_NAMESPACE;
+                    (Some(namespace.to_owned()), files::in_namespace(object, namespace))
+                }
+                namespace => {
+                    let mut builder = Builder::new();
+                    builder.node(object);
+                    (namespace, builder.finish().ok())
+                }
+            };
+            let (Some(name), Some(document)) = (field("name"), document) else { continue };
             let objects = self.objects.entry((kind.group.clone(), kind.kind.clone())).or_default();
             // The last one of a name is the one that would be there in the end.
             objects.retain(|object| (&object.namespace, &object.name) != (&namespace, &name));

@@ -4,15 +4,18 @@ use std::collections::HashSet;
 use std::fs;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
-use portal_document::{Document, Interning, Limits, Node, Options, Step, YamlDocument, from_yaml};
+use portal_document::{Builder, Document, Interning, Limits, Node, Options, Step, YamlDocument, from_yaml};
 
 /// The largest file that is read.
 const MAX_FILE: u64 = 1 << 30;
 
 /// The largest document.
 const MAX_DOCUMENT: usize = 64 << 20;
+
+/// Where objects are that name no namespace.
+pub(crate) const DEFAULT_NAMESPACE: &str = "default";
 
 /// Something that could not be read, and where.
 #[derive(Clone, Debug)]
@@ -81,23 +84,22 @@ fn walk(folder: &Path, seen: &mut HashSet<PathBuf>, files: &mut Vec<PathBuf>, pr
 
 /// Reads a file into pieces of about a size, so that one large file keeps every core busy.
 pub(crate) fn read(path: &Path, piece_bytes: usize) -> Result<Vec<Piece>, Problem> {
-    let mut text = Vec::new();
-    let is_stdin = path == Path::new("-");
-    let result = if is_stdin {
-        std::io::stdin().take(MAX_FILE + 1).read_to_end(&mut text)
+    // Standard input can be read once only, and lookups read what is judged too.
+    static STANDARD_INPUT: OnceLock<Result<Arc<[u8]>, String>> = OnceLock::new();
+    let (name, text) = if path == Path::new("-") {
+        (Path::new("(standard input)"), STANDARD_INPUT.get_or_init(|| read_all(std::io::stdin())).clone())
     } else {
-        fs::File::open(path).and_then(|file| file.take(MAX_FILE + 1).read_to_end(&mut text))
+        (path, fs::File::open(path).map_err(|error| error.to_string()).and_then(read_all))
     };
-    let name = if is_stdin { Path::new("(standard input)") } else { path };
-    if let Err(error) = result {
-        return Err(Problem::of_file(name, format!("this file cannot be read: {error}")));
-    }
-    if text.len() as u64 > MAX_FILE {
-        return Err(Problem::of_file(name, format!("this file is larger than {MAX_FILE} bytes")));
-    }
-    let whole =
-        Piece { file: name.display().to_string().into(), end: text.len(), text: text.into(), start: 0, first_line: 1 };
+    let text = text.map_err(|error| Problem::of_file(name, format!("this file cannot be read: {error}")))?;
+    let whole = Piece { file: name.display().to_string().into(), end: text.len(), text, start: 0, first_line: 1 };
     Ok(pieces_from(&whole, piece_bytes))
+}
+
+fn read_all(file: impl std::io::Read) -> Result<Arc<[u8]>, String> {
+    let mut text = Vec::new();
+    file.take(MAX_FILE + 1).read_to_end(&mut text).map_err(|error| error.to_string())?;
+    if text.len() as u64 > MAX_FILE { Err(format!("it is larger than {MAX_FILE} bytes")) } else { Ok(text.into()) }
 }
 
 /// Where a field is of the document that begins on a line of a file.
@@ -217,4 +219,23 @@ pub(crate) fn items(document: Node<'_>) -> Vec<Node<'_>> {
         Some(items) if is_list => items.iter().collect(),
         _ => vec![document],
     }
+}
+
+fn entries<'d>(node: Option<Node<'d>>) -> impl Iterator<Item = (&'d str, Node<'d>)> {
+    node.and_then(Node::as_object).into_iter().flat_map(|object| object.iter())
+}
+
+/// An object that names no namespace, in one: as the API server has it by the time that rules see it.
+pub(crate) fn in_namespace(object: Node<'_>, namespace: &str) -> Option<Document> {
+    let mut builder = Builder::new();
+    builder.begin_object();
+    for (key, value) in entries(Some(object)).filter(|(key, _)| *key != "metadata") {
+        builder.key(key).node(value);
+    }
+    builder.key("metadata").begin_object();
+    for (key, value) in entries(object.get_str("metadata")).filter(|(key, _)| *key != "namespace") {
+        builder.key(key).node(value);
+    }
+    builder.key("namespace").string(namespace).end().end();
+    builder.finish().ok()
 }

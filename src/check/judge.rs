@@ -241,9 +241,13 @@ impl Work<'_> {
         let object = masked.as_ref().map_or(object, Document::root);
         let metadata = object.get_str("metadata");
         let field = |name: &str| metadata.and_then(|metadata| metadata.get_str(name)).and_then(Node::as_str);
+        let placed = (kind.namespaced && field("namespace").is_none())
+            .then(|| files::in_namespace(object, files::DEFAULT_NAMESPACE))
+            .flatten();
+        let object = placed.as_ref().map_or(object, Document::root);
         let name = field("name").or_else(|| field("generateName")).unwrap_or_default();
         let namespace = match (kind.namespaced, kind.kind.as_str()) {
-            (true, _) => Some(field("namespace").unwrap_or("default")),
+            (true, _) => Some(field("namespace").unwrap_or(files::DEFAULT_NAMESPACE)),
             (false, "Namespace") => Some(name),
             _ => None,
         };

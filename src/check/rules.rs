@@ -48,8 +48,7 @@ pub(crate) fn load(rules: &[PathBuf], files: &[PathBuf], cluster: &[PathBuf]) ->
     let (mut rule_set, mut found) = compile(&sources, Kinds::builtin(), &ExprEngine);
     let mut kinds = Kinds::builtin().clone();
     if found.iter().any(|diagnostic| diagnostic.awaits_kind) {
-        let everywhere = rules.iter().chain(files).chain(cluster).filter(|path| **path != Path::new("-"));
-        let everywhere: Vec<PathBuf> = everywhere.cloned().collect();
+        let everywhere: Vec<PathBuf> = rules.iter().chain(files).chain(cluster).cloned().collect();
         kinds = kinds.with(custom_kinds(&files::expand(&everywhere, &mut Vec::new())));
         (rule_set, found) = compile(&sources, &kinds, &ExprEngine);
     }
