@@ -53,10 +53,11 @@ fn word(number: f64) -> Option<&'static str> {
 fn decimal(text: &mut Text<'_, '_>, number: f64, from: f64, to: f64, least: usize) -> Result<(), Failure> {
     let is_plain = number == 0.0 || (from..to).contains(&number.abs());
     // The shortest digits that mean this number, which are then rounded from it once more: where two are as near, Go takes
-    // the even one.
+    // the even one. Beside a power of two the nearest digits may mean the number below it.
     let shortest = Scientific::new(format_args!("{number:e}"));
     let precision = shortest.fraction().len();
-    let written = Scientific::new(format_args!("{number:.precision$e}"));
+    let rounded = Scientific::new(format_args!("{number:.precision$e}"));
+    let written = if rounded.means(number) { rounded } else { shortest };
     let (first, fraction, exponent) = (written.first(), written.fraction(), written.exponent());
     if !is_plain {
         let point = if fraction.is_empty() { "" } else { "." };
@@ -88,9 +89,16 @@ impl Scientific {
         written
     }
 
+    fn text(&self) -> &str {
+        std::str::from_utf8(&self.bytes[..self.length]).unwrap_or_default()
+    }
+
+    fn means(&self, number: f64) -> bool {
+        self.text().parse() == Ok(number)
+    }
+
     fn parts(&self) -> (&str, &str) {
-        let written = std::str::from_utf8(&self.bytes[..self.length]).unwrap_or_default();
-        written.split_once('e').unwrap_or((written, "0"))
+        self.text().split_once('e').unwrap_or((self.text(), "0"))
     }
 
     /// The sign and the digit before the point.
