@@ -31,7 +31,7 @@ const BATCH: u64 = 4_000;
 
 /// How many wrong answers are enough to stop, and how many of them are made smaller and shown.
 const ENOUGH: usize = 100;
-const SHOWN: usize = 10;
+const SHOWN: usize = 20;
 
 /// Asks the questions of these seeds, until too many answers are wrong.
 fn run(start: u64, count: u64, progress: impl Fn(&Report)) -> Report {
@@ -58,8 +58,8 @@ fn check(report: &Report) {
         let environment = serde_json::Value::from(question.environment);
         writeln!(
             text,
-            "{}\n  with  {environment}\n  there {}\n  here  {}",
-            question.expression, answers.real, answers.ours
+            "{}\n  with  {environment}\n  there {}\n  here  {}\n  seed  {}",
+            question.expression, answers.real, answers.ours, question.seed
         )
         .unwrap();
     }
@@ -101,7 +101,8 @@ fn roll(count: u64) {
     println!("{count} seeds from PORTAL_SEED={start} on");
     let report = run(start, count, |report| {
         if (report.asked as u64).is_multiple_of(BATCH * 10) {
-            println!("{} asked, {} wrong", report.asked, report.wrong.len());
+            let wrong: Vec<u64> = report.wrong.iter().map(|question| question.seed).collect();
+            println!("{} asked, wrong: {wrong:?}", report.asked);
         }
     });
     println!("PORTAL_SEED={start}: {}", report.table());

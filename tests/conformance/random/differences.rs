@@ -6,7 +6,7 @@ use serde_json::Value;
 type Difference = (&'static str, fn(&str, &Value, &Value) -> bool);
 
 /// The first that fits counts.
-const DIFFERENCES: [Difference; 13] = [
+const DIFFERENCES: [Difference; 17] = [
     ("a part of a text that cuts a character in two", |_, _, ours| says(ours, "cuts a character of the text in two")),
     ("base64 of bytes that are no text", |_, _, ours| says(ours, "the bytes in this base64 are not text")),
     ("predicates over a map, which Go takes as long as no element is looked at", |_, real, ours| {
@@ -16,22 +16,34 @@ const DIFFERENCES: [Difference; 13] = [
         has_any(expression, &METHODS) && says(ours, "expected") && says(ours, "got nil")
     }),
     ("ints of the environment as arguments of a method, which Go does not take", |_, real, _| {
-        says(real, "reflect: Call using int64")
+        says(real, "reflect: Call using int64") || says(real, "reflect: Call using uint8")
     }),
     ("arguments too many, which Go does not count where it checks nothing", |_, real, ours| {
-        real["phase"] == "run" && says(ours, "wrong number of arguments")
+        real["phase"] != "compile" && says(ours, "wrong number of arguments")
     }),
     ("findIndex that finds nothing, which Go takes for an int", |expression, real, _| {
         has_any(expression, &["findIndex(", "findLastIndex("]) && says(real, "interface {} is nil, not int")
     }),
     ("a timezone behind an operator, which is no timezone any more in Go", |expression, real, _| {
-        expression.contains("timezone(") && says(real, "time.Location")
+        let is_apart = says(real, "time.Location") || real["val"].to_string().contains("\"time.Location\"");
+        expression.contains("timezone(") && is_apart
+    }),
+    ("ints of methods, which are of another type than others in Go", |expression, real, ours| {
+        has_any(expression, &LONG) && real["phase"] != "compile" && ours["phase"] == "compile"
+    }),
+    ("dates further off than AddDate goes", |_, _, ours| says(ours, "too far from now for AddDate")),
+    ("a name in a time, where Go looks for a field of its struct", |_, real, ours| {
+        real["phase"] != "compile" && says(ours, "`in` does not work between") && says(ours, "time")
+    }),
+    ("an element in the last argument of a predicate, where Go has none", |expression, real, _| {
+        has_any(expression, &["sortBy(", "reduce("]) && says(real, "index out of range")
     }),
     ("a timezone as text, which is all that is inside of it in Go", |expression, _, _| {
         expression.contains("timezone(") && has_any(expression, &["string(", "toJSON("])
     }),
-    ("pairs, which are of a type of their own in Go and equal no other list", |expression, _, _| {
-        expression.contains("toPairs(") && has_any(expression, &["==", "!=", " in ", "uniq("])
+    ("pairs, which are of a type of their own in Go and equal no other list", |expression, real, _| {
+        expression.contains("toPairs(")
+            && (has_any(expression, &["==", "!=", " in ", "uniq("]) || says(real, "unaddressable array"))
     }),
     ("lists that are nil in Go and empty here", |expression, _, _| {
         has_any(expression, &["groupBy(", "split(", "splitAfter(", "concat(", "sort("])
@@ -48,6 +60,10 @@ const DIFFERENCES: [Difference; 13] = [
 /// The methods that have arguments.
 const METHODS: [&str; 9] =
     [".Format(", ".Add(", ".AddDate(", ".Sub(", ".Before(", ".After(", ".Equal(", ".Compare(", ".In("];
+
+/// The methods whose ints are of Go's type `int64`.
+const LONG: [&str; 7] =
+    [".Unix()", ".UnixMilli()", ".UnixMicro()", ".UnixNano()", ".Milliseconds()", ".Microseconds()", ".Nanoseconds()"];
 
 fn has_any(expression: &str, parts: &[&str]) -> bool {
     parts.iter().any(|part| expression.contains(part))

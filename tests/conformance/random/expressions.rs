@@ -13,6 +13,8 @@ use super::trees::Tree;
 /// An expression, and what it is evaluated on.
 #[derive(Clone, Debug)]
 pub(super) struct Question {
+    /// What it was made from.
+    pub(super) seed: u64,
     pub(super) expression: Tree,
     pub(super) environment: Map<String, Value>,
     /// What is certainly evaluated in it: the function or the operator of the whole expression.
@@ -57,7 +59,7 @@ pub(super) fn question(seed: u64, functions: &[Function]) -> Question {
     }
     let depth = 1 + composer.random.below(4);
     let (expression, head) = composer.whole(depth);
-    Question { expression, environment, head }
+    Question { seed, expression, environment, head }
 }
 
 impl<'e> Composer<'e> {
