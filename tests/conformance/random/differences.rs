@@ -29,7 +29,7 @@ const DIFFERENCES: [Difference; 17] = [
         expression.contains("timezone(") && is_apart
     }),
     ("ints of methods, which are of another type than others in Go", |expression, real, ours| {
-        has_any(expression, &LONG) && real["phase"] != "compile" && ours["phase"] == "compile"
+        has_any(expression, &LONG) && (real["phase"] == "compile") != (ours["phase"] == "compile")
     }),
     ("dates further off than AddDate goes", |_, _, ours| says(ours, "too far from now for AddDate")),
     ("a name in a time, where Go looks for a field of its struct", |_, real, ours| {
@@ -43,7 +43,7 @@ const DIFFERENCES: [Difference; 17] = [
     }),
     ("pairs, which are of a type of their own in Go and equal no other list", |expression, real, _| {
         expression.contains("toPairs(")
-            && (has_any(expression, &["==", "!=", " in ", "uniq("]) || says(real, "unaddressable array"))
+            && (has_any(expression, &["==", "!=", " in ", "uniq(", "sort("]) || says(real, "unaddressable array"))
     }),
     ("lists that are nil in Go and empty here", |expression, _, _| {
         has_any(expression, &["groupBy(", "split(", "splitAfter(", "concat(", "sort("])
