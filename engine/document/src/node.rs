@@ -96,30 +96,38 @@ impl<'d> Node<'d> {
     /// The value of a key. Nothing when it is missing or this is no object.
     #[inline]
     pub fn get(self, key: &Key) -> Option<Node<'d>> {
-        let word = self.word();
-        // What nearly all look-ups are, without the detour through an object.
-        match (tape::tag_of(word), key.word()) {
-            (tag::SHAPED, Some(key)) => {
-                let (shape, first) = tape::shaped_place(word);
-                let at = Interner::global().shape(shape).place(key)?;
-                Some(Node::new(self.document, first + at))
+        self.follow(slice::from_ref(key))
+    }
+
+    /// The value that keys lead to, each below the one before.
+    #[inline]
+    pub fn follow(self, keys: &[Key]) -> Option<Node<'d>> {
+        let mut node = self;
+        let mut keys = keys.iter();
+        // What nearly all look-ups are. The rest is behind one call at the end, for which nothing has to be saved.
+        while let [key, ..] = keys.as_slice() {
+            let word = node.word();
+            if tape::tag_of(word) != tag::SHAPED {
+                return node.follow_any(keys.as_slice());
             }
-            (tag::OBJECT, Some(wanted)) => {
-                let (count, position) = tape::container_place(word);
-                let keys = &self.document.words()[position..position + count];
-                match keys.iter().position(|found| *found == wanted) {
-                    Some(at) => Some(Node::new(self.document, position + count + at)),
-                    None if keys.iter().all(|found| tape::tag_of(*found) == tag::SYMBOL) => None,
-                    None => self.get_any(key),
-                }
-            }
-            _ => self.get_any(key),
+            let (shape, first) = tape::shaped_place(word);
+            let Some(place) = key.known_place(shape) else { return node.follow_any(keys.as_slice()) };
+            node = Node::new(self.document, first + place?);
+            keys.next();
         }
+        Some(node)
     }
 
     #[inline(never)]
-    fn get_any(self, key: &Key) -> Option<Node<'d>> {
-        self.as_object()?.get(key)
+    fn follow_any(self, keys: &[Key]) -> Option<Node<'d>> {
+        keys.iter().try_fold(self, |node, key| {
+            let word = node.word();
+            if tape::tag_of(word) == tag::SHAPED {
+                let (shape, first) = tape::shaped_place(word);
+                return Some(Node::new(self.document, first + key.place_in(shape)?));
+            }
+            node.as_object()?.get(key)
+        })
     }
 
     /// The value of a key that is not prepared. [`Node::get`] is faster when the key is used again.
@@ -300,10 +308,14 @@ impl<'d> Object<'d> {
     /// The value of a key.
     #[inline]
     pub fn get(self, key: &Key) -> Option<Node<'d>> {
-        let at = match key.word() {
-            Some(word) if !self.has_text => self.keys.iter().position(|found| *found == word)?,
-            _ => self.keys.iter().position(|found| self.is_key(*found, key))?,
-        };
+        let symbol = key.word().and_then(|word| self.keys.iter().position(|found| *found == word));
+        // By its text unless both are symbols: the key may have got its symbol after the document was made, or the
+        // interner may have been full.
+        let may_be_text = key.word().is_none() || self.has_text;
+        let is_text = |found: u32| key.word().is_none() || tape::tag_of(found) != tag::SYMBOL;
+        let by_text =
+            || self.keys.iter().position(|found| is_text(*found) && self.document.text_of(*found) == key.text());
+        let at = symbol.or_else(|| if may_be_text { by_text() } else { None })?;
         Some(Node::new(self.document, self.first + at))
     }
 
@@ -311,16 +323,6 @@ impl<'d> Object<'d> {
     pub fn get_str(self, key: &str) -> Option<Node<'d>> {
         let at = self.keys.iter().position(|found| self.document.text_of(*found) == key)?;
         Some(Node::new(self.document, self.first + at))
-    }
-
-    /// Whether a key is the one that is looked for. By its text unless both are symbols: the key may have got its symbol
-    /// after the document was made, or the interner may have been full.
-    #[inline]
-    fn is_key(self, found: u32, key: &Key) -> bool {
-        match key.word() {
-            Some(word) if tape::tag_of(found) == tag::SYMBOL => found == word,
-            _ => self.document.text_of(found) == key.text(),
-        }
     }
 }
 

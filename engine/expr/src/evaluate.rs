@@ -9,7 +9,7 @@ mod tests;
 use std::cell::Cell;
 
 use bumpalo::Bump;
-use portal_document::{Key, Node};
+use portal_document::Key;
 
 use crate::{
     builtins,
@@ -66,10 +66,18 @@ impl Program {
         let machine = Machine::new(arena, limits, now, self.strict);
         let error = |failure: Failure, at| Error::at(Phase::Run, &self.source, at, failure.to_string());
         let evaluation = Evaluation::new(self, host, &machine).map_err(|failure| error(failure, self.root.at))?;
-        evaluation.run(&self.root, &Frame::OUTSIDE).or_else(|Stopped| match evaluation.reason.take() {
+        let stopped = |Stopped| match evaluation.reason.take() {
             Some(Reason::Failed(failure, at)) => Err(error(failure, at)),
             Some(Reason::Nil) | None => Ok(Value::Nil),
-        })
+        };
+        if self.root.kind.is_condition() {
+            // Apart from other values: a bool that is moved as a part of one takes as long as many operations.
+            return match evaluation.truth(&self.root, &Frame::OUTSIDE, self.root.at) {
+                Ok(truth) => Ok(Value::Bool(truth)),
+                Err(reason) => stopped(reason),
+            };
+        }
+        evaluation.run(&self.root, &Frame::OUTSIDE).or_else(stopped)
     }
 }
 
@@ -132,10 +140,11 @@ impl<'a, 'm> Evaluation<'a, 'm> {
         match &op.kind {
             Kind::Constant(constant) => Ok(constant.value()),
             Kind::Path { base, keys, missing } => match self.place(base, frame) {
-                Some(Value::Node(node)) => Ok(missing.or(follow(node, keys).map_or(Value::Nil, Value::from_node))),
+                Some(Value::Node(node)) => Ok(missing.or(node.follow(keys).map_or(Value::Nil, Value::from_node))),
                 _ => self.path(op, base, keys, *missing, frame),
             },
             Kind::Computed { base, field, missing, .. } => self.computed(op, base, *field, *missing, frame),
+            Kind::Coalesce { first, second } => self.coalesce(first, second, frame),
             _ => match self.place(op, frame) {
                 Some(value) => Ok(value),
                 None => self.value(op, frame),
@@ -144,6 +153,7 @@ impl<'a, 'm> Evaluation<'a, 'm> {
     }
 
     /// A field that the host computes. Nothing has none.
+    #[inline(never)]
     fn computed(
         &self,
         op: &'a Op,
@@ -155,7 +165,7 @@ impl<'a, 'm> Evaluation<'a, 'm> {
         self.step(base)?;
         let base = match &base.kind {
             Kind::Path { base: below, keys, missing } => match self.place(below, frame) {
-                Some(Value::Node(node)) => missing.or(follow(node, keys).map_or(Value::Nil, Value::from_node)),
+                Some(Value::Node(node)) => missing.or(node.follow(keys).map_or(Value::Nil, Value::from_node)),
                 _ => self.path(base, below, keys, *missing, frame)?,
             },
             _ => self.value(base, frame)?,
@@ -184,6 +194,7 @@ impl<'a, 'm> Evaluation<'a, 'm> {
         self.machine.step(1).map_err(|failure| self.fail(failure, op.at))
     }
 
+    #[inline(never)]
     fn path(&self, op: &'a Op, base: &'a Op, keys: &'a [Key], missing: Missing, frame: &Frame<'a>) -> Outcome<'a> {
         self.step(base)?;
         let base = match self.place(base, frame) {
@@ -191,7 +202,7 @@ impl<'a, 'm> Evaluation<'a, 'm> {
             None => self.value(base, frame)?,
         };
         let value = match base {
-            Value::Node(node) => follow(node, keys).map_or(Value::Nil, Value::from_node),
+            Value::Node(node) => node.follow(keys).map_or(Value::Nil, Value::from_node),
             other => keys
                 .iter()
                 .try_fold(other, |value, key| operators::fetch_key(self.machine, value, key))
@@ -265,10 +276,7 @@ impl<'a, 'm> Evaluation<'a, 'm> {
                 let (first, last) = (self.run(first, frame)?, self.run(last, frame)?);
                 operators::range(self.machine, first, last).map_err(fail)
             }
-            Kind::Coalesce { first, second } => match self.run(first, frame) {
-                Ok(Value::Nil) => self.run(second, frame),
-                outcome => outcome,
-            },
+            Kind::Coalesce { first, second } => self.coalesce(first, second, frame),
             Kind::Conditional { condition, yes, no } => {
                 let chosen = if self.truth(condition, frame, at)? { yes } else { no };
                 self.run(chosen, frame)
@@ -324,6 +332,14 @@ impl<'a, 'm> Evaluation<'a, 'm> {
         }
     }
 
+    #[inline(never)]
+    fn coalesce(&self, first: &'a Op, second: &'a Op, frame: &Frame<'a>) -> Outcome<'a> {
+        match self.operand(first, frame) {
+            Ok(Value::Nil) => self.operand(second, frame),
+            outcome => outcome,
+        }
+    }
+
     /// `&&` and `||`: the first operand that decides is the answer, and the last one is not looked at, as in Go.
     fn connect_values(&self, connected: &'a Connected, frame: &Frame<'a>, deciding: bool) -> Outcome<'a> {
         let Some((last, others)) = connected.operands.split_last() else { return Ok(Value::Bool(!deciding)) };
@@ -370,15 +386,6 @@ impl<'a, 'm> Evaluation<'a, 'm> {
         }
         then(many.finish())
     }
-}
-
-/// The field below a node that keys lead to.
-#[inline]
-fn follow<'a>(mut node: Node<'a>, keys: &[Key]) -> Option<Node<'a>> {
-    for key in keys {
-        node = node.get(key)?;
-    }
-    Some(node)
 }
 
 impl Missing {

@@ -252,18 +252,26 @@ impl Kind {
     /// Whether the answer is a bool, whatever the operands are.
     #[inline]
     pub(crate) fn is_condition(&self) -> bool {
-        matches!(
-            self,
+        match self {
             Kind::Not(_)
-                | Kind::Equal { .. }
-                | Kind::Compare { .. }
-                | Kind::In { .. }
-                | Kind::InTexts { .. }
-                | Kind::Matches { .. }
-                | Kind::MatchesConstant { .. }
-                | Kind::Text { .. }
-                | Kind::Predicate { predicate: Predicate::Any | Predicate::All | Predicate::None, .. }
-        )
+            | Kind::Equal { .. }
+            | Kind::Compare { .. }
+            | Kind::In { .. }
+            | Kind::InTexts { .. }
+            | Kind::Matches { .. }
+            | Kind::MatchesConstant { .. }
+            | Kind::Text { .. }
+            | Kind::Predicate { predicate: Predicate::Any | Predicate::All | Predicate::None, .. } => true,
+            Kind::And(connected) | Kind::Or(connected) => connected.is_condition(),
+            _ => false,
+        }
+    }
+}
+
+impl Connected {
+    /// All but the last operand have to be bools anyway.
+    fn is_condition(&self) -> bool {
+        self.operands.last().is_some_and(|last| last.kind.is_condition())
     }
 }
 

@@ -144,10 +144,10 @@ impl Host for Context<'_> {
     fn computed<'a>(&'a self, field: ComputedId, base: Value<'a>, _: &Machine<'a>) -> Result<Value<'a>, Failure> {
         let Value::Text(reference) = base else { return Err(Failure::new("an image must be a string")) };
         let image = Image(reference);
-        let part = match IMAGE_FIELDS[usize::from(field.0)] {
-            "registry" => Some(image.registry()),
-            "name" => Some(image.name()),
-            "tag" => image.tag(),
+        let part = match field.0 {
+            0 => Some(image.registry()),
+            1 => Some(image.name()),
+            2 => image.tag(),
             _ => image.sha256(),
         };
         Ok(part.map_or(Value::Nil, Value::Text))

@@ -8,6 +8,9 @@ pub struct Image<'a>(pub &'a str);
 const DEFAULT_REGISTRY: &str = "docker.io";
 const DEFAULT_TAG: &str = "latest";
 
+/// The length of `@sha256:` and 64 digits.
+const DIGEST_LENGTH: usize = 72;
+
 impl<'a> Image<'a> {
     /// The registry. It is Docker's when the reference names none.
     pub fn registry(self) -> &'a str {
@@ -24,10 +27,13 @@ impl<'a> Image<'a> {
 
     /// The tag. `latest` if there is neither a tag nor a digest.
     pub fn tag(self) -> Option<&'a str> {
-        let (mut tag, mut end) = (None, self.0.len());
-        let mut has_digest = false;
+        // A digest as they all are is cut off at once: it is longer than all the rest.
+        let digest = self.0.len().checked_sub(DIGEST_LENGTH);
+        let digest = digest.filter(|start| self.0.as_bytes()[*start..].starts_with(b"@sha256:"));
+        let mut has_digest = digest.is_some();
+        let (mut tag, mut end) = (None, digest.unwrap_or(self.0.len()));
         // From the end, because what matters is in the last part: few characters are looked at.
-        for (at, byte) in self.0.bytes().enumerate().rev() {
+        for (at, byte) in self.0.as_bytes()[..end].iter().enumerate().rev() {
             match byte {
                 b':' => tag = Some(&self.0[at + 1..end]),
                 // What was taken for a tag is within the digest.
@@ -106,6 +112,10 @@ mod tests {
         check("nginx@sha256:abc", "docker.io", "nginx", None, Some("abc"));
         check("ghcr.io/a/b:1@sha256:abc", "ghcr.io", "a/b", Some("1"), Some("abc"));
         check("nginx@sha512:abc", "docker.io", "nginx", None, None);
+        let digest = "0123456789abcdef".repeat(4);
+        check(&format!("nginx@sha256:{digest}"), "docker.io", "nginx", None, Some(&digest));
+        check(&format!("r:5000/a/b:1@sha256:{digest}"), "r:5000", "a/b", Some("1"), Some(&digest));
+        check(&format!("a/b/c@sha256:{digest}"), "docker.io", "a/b/c", None, Some(&digest));
     }
 
     #[test]

@@ -4,9 +4,10 @@
 use portal_document::Node;
 
 use crate::{
-    evaluate::{Evaluation, Frame, Stopped, follow},
-    operators,
+    evaluate::{Evaluation, Frame, Stopped},
+    operators::{self, Comparison},
     program::{Connected, Constant, Kind, Missing, Op, Predicate, TextRelation},
+    regex::Regex,
     value::Value,
 };
 
@@ -26,43 +27,20 @@ impl<'a> Evaluation<'a, '_> {
         self.machine.truth(value).map_err(|failure| self.fail(failure, asker))
     }
 
-    /// The same, after the step is paid.
+    /// The same, after the step is paid. Each operation has a function of its own, so that none pays for what another has
+    /// to save.
     pub(super) fn condition(&self, op: &'a Op, frame: &Frame<'a>, asker: u32) -> Result<bool, Stopped> {
-        let fail = |failure| self.fail(failure, op.at);
         match &op.kind {
             Kind::And(connected) => self.connect(connected, frame, asker, false),
             Kind::Or(connected) => self.connect(connected, frame, asker, true),
-            Kind::Not(operand) => Ok(!self.truth(operand, frame, op.at)?),
-            Kind::Equal { left, right, negated } => Ok(self.equal(op, left, right, frame)? != *negated),
-            Kind::Compare { comparison, left, right } => {
-                let (left, right) = (self.operand(left, frame)?, self.operand(right, frame)?);
-                operators::compare(self.machine, *comparison, left, right).map_err(fail)
-            }
-            Kind::In { needle, haystack } => {
-                let (needle, haystack) = (self.operand(needle, frame)?, self.operand(haystack, frame)?);
-                operators::contained(self.machine, needle, haystack).map_err(fail)
-            }
-            Kind::InTexts { needle, texts } => match self.operand(needle, frame)? {
-                Value::Text(needle) => Ok(texts.iter().any(|text| **text == *needle)),
-                _ => Ok(false),
-            },
-            Kind::Matches { subject, pattern } => {
-                let (subject, pattern) = (self.operand(subject, frame)?, self.operand(pattern, frame)?);
-                operators::matches(self.machine, subject, pattern).map_err(fail)
-            }
-            Kind::MatchesConstant { subject, regex } => {
-                let subject = self.operand(subject, frame)?;
-                operators::matches_regex(self.machine, subject, regex).map_err(fail)
-            }
-            Kind::Text { relation, subject, part } => {
-                let (subject, part) = (self.operand(subject, frame)?, self.operand(part, frame)?);
-                match relation {
-                    TextRelation::Contains => operators::contains(self.machine, subject, part),
-                    TextRelation::StartsWith => operators::starts_with(self.machine, subject, part),
-                    TextRelation::EndsWith => operators::ends_with(self.machine, subject, part),
-                }
-                .map_err(fail)
-            }
+            Kind::Not(operand) => self.not(op, operand, frame),
+            Kind::Equal { left, right, negated } => self.equal(op, left, right, *negated, frame),
+            Kind::Compare { comparison, left, right } => self.compare(op, *comparison, left, right, frame),
+            Kind::In { needle, haystack } => self.contained(op, needle, haystack, frame),
+            Kind::InTexts { needle, texts } => self.in_texts(needle, texts, frame),
+            Kind::Matches { subject, pattern } => self.matches(op, subject, pattern, frame),
+            Kind::MatchesConstant { subject, regex } => self.matches_constant(op, subject, regex, frame),
+            Kind::Text { relation, subject, part } => self.text(op, *relation, subject, part, frame),
             Kind::Predicate { predicate: Predicate::Any, collection, body, .. } => {
                 self.some(op.at, collection, body.as_deref(), frame, true)
             }
@@ -72,14 +50,80 @@ impl<'a> Evaluation<'a, '_> {
             Kind::Predicate { predicate: Predicate::All, collection, body, .. } => {
                 Ok(!self.some(op.at, collection, body.as_deref(), frame, false)?)
             }
-            _ => {
-                let value = self.value(op, frame)?;
-                self.truth_of(value, asker)
-            }
+            _ => self.truth_of_value(op, frame, asker),
         }
     }
 
+    #[inline(never)]
+    fn truth_of_value(&self, op: &'a Op, frame: &Frame<'a>, asker: u32) -> Result<bool, Stopped> {
+        let value = self.value(op, frame)?;
+        self.truth_of(value, asker)
+    }
+
+    #[inline(never)]
+    fn not(&self, op: &'a Op, operand: &'a Op, frame: &Frame<'a>) -> Result<bool, Stopped> {
+        Ok(!self.truth(operand, frame, op.at)?)
+    }
+
+    #[inline(never)]
+    fn compare(
+        &self,
+        op: &'a Op,
+        comparison: Comparison,
+        left: &'a Op,
+        right: &'a Op,
+        frame: &Frame<'a>,
+    ) -> Result<bool, Stopped> {
+        let (left, right) = (self.operand(left, frame)?, self.operand(right, frame)?);
+        operators::compare(self.machine, comparison, left, right).map_err(|failure| self.fail(failure, op.at))
+    }
+
+    #[inline(never)]
+    fn contained(&self, op: &'a Op, needle: &'a Op, haystack: &'a Op, frame: &Frame<'a>) -> Result<bool, Stopped> {
+        let (needle, haystack) = (self.operand(needle, frame)?, self.operand(haystack, frame)?);
+        operators::contained(self.machine, needle, haystack).map_err(|failure| self.fail(failure, op.at))
+    }
+
+    #[inline(never)]
+    fn in_texts(&self, needle: &'a Op, texts: &[Box<str>], frame: &Frame<'a>) -> Result<bool, Stopped> {
+        match self.operand(needle, frame)? {
+            Value::Text(needle) => Ok(texts.iter().any(|text| **text == *needle)),
+            _ => Ok(false),
+        }
+    }
+
+    #[inline(never)]
+    fn matches(&self, op: &'a Op, subject: &'a Op, pattern: &'a Op, frame: &Frame<'a>) -> Result<bool, Stopped> {
+        let (subject, pattern) = (self.operand(subject, frame)?, self.operand(pattern, frame)?);
+        operators::matches(self.machine, subject, pattern).map_err(|failure| self.fail(failure, op.at))
+    }
+
+    #[inline(never)]
+    fn matches_constant(&self, op: &'a Op, subject: &'a Op, regex: &Regex, frame: &Frame<'a>) -> Result<bool, Stopped> {
+        let subject = self.operand(subject, frame)?;
+        operators::matches_regex(self.machine, subject, regex).map_err(|failure| self.fail(failure, op.at))
+    }
+
+    #[inline(never)]
+    fn text(
+        &self,
+        op: &'a Op,
+        relation: TextRelation,
+        subject: &'a Op,
+        part: &'a Op,
+        frame: &Frame<'a>,
+    ) -> Result<bool, Stopped> {
+        let (subject, part) = (self.operand(subject, frame)?, self.operand(part, frame)?);
+        match relation {
+            TextRelation::Contains => operators::contains(self.machine, subject, part),
+            TextRelation::StartsWith => operators::starts_with(self.machine, subject, part),
+            TextRelation::EndsWith => operators::ends_with(self.machine, subject, part),
+        }
+        .map_err(|failure| self.fail(failure, op.at))
+    }
+
     /// `&&` and `||`: the first operand that decides is the answer.
+    #[inline(never)]
     fn connect(
         &self,
         connected: &'a Connected,
@@ -96,19 +140,38 @@ impl<'a> Evaluation<'a, '_> {
         self.truth(last, frame, asker)
     }
 
-    #[inline]
-    fn equal(&self, op: &'a Op, left: &'a Op, right: &'a Op, frame: &Frame<'a>) -> Result<bool, Stopped> {
+    #[inline(never)]
+    fn equal(
+        &self,
+        op: &'a Op,
+        left: &'a Op,
+        right: &'a Op,
+        negated: bool,
+        frame: &Frame<'a>,
+    ) -> Result<bool, Stopped> {
         // What most comparisons are: a field of the object or of an element with something that is known.
         if let (Kind::Path { base, keys, missing: Missing::Nil }, Kind::Constant(constant)) = (&left.kind, &right.kind)
             && let Some(Value::Node(node)) = self.place(base, frame)
+            && let Some(equal) = is(node.follow(keys), constant)
         {
             self.machine.step(3).map_err(|failure| self.fail(failure, op.at))?;
-            if let Some(equal) = is(follow(node, keys), constant) {
-                return Ok(equal);
-            }
+            return Ok(equal != negated);
         }
+        self.equal_values(op, left, right, negated, frame)
+    }
+
+    #[inline(never)]
+    fn equal_values(
+        &self,
+        op: &'a Op,
+        left: &'a Op,
+        right: &'a Op,
+        negated: bool,
+        frame: &Frame<'a>,
+    ) -> Result<bool, Stopped> {
         let (left, right) = (self.operand(left, frame)?, self.operand(right, frame)?);
-        operators::equal(self.machine, left, right).map_err(|failure| self.fail(failure, op.at))
+        let equal = operators::equal(self.machine, left, right).map_err(|failure| self.fail(failure, op.at))?;
+        Ok(equal != negated)
     }
 }
 

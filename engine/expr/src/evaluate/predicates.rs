@@ -1,10 +1,12 @@
 //! The builtins that run a body for each element: `any`, `filter`, `reduce` and the others.
 
+use portal_document::{Array, Node, View};
+
 use crate::{
     evaluate::{Evaluation, Frame, Outcome, Stopped},
     machine::Failure,
     operators,
-    program::{Op, Predicate},
+    program::{Kind, Op, Predicate},
     value::{Keys, Value, map::Duplicates, sequence::Sequence},
 };
 
@@ -28,7 +30,27 @@ impl<'a> Evaluation<'a, '_> {
         frame: &Frame<'a>,
         answer: bool,
     ) -> Result<bool, Stopped> {
+        // What nearly all are: a body over a list of the object or of an element.
+        if let (Kind::Path { base, keys, .. }, Some(body)) = (&collection.kind, body)
+            && let Some(Value::Node(node)) = self.place(base, frame)
+        {
+            match node.follow(keys).map(Node::view) {
+                None | Some(View::Null) => return Ok(false),
+                Some(View::Array(array)) => return self.some_of(array, at, body, answer),
+                Some(_) => {}
+            }
+        }
         self.over(at, collection, body, frame)?.some(answer)
+    }
+
+    fn some_of(&self, array: Array<'a>, at: u32, body: &'a Op, answer: bool) -> Result<bool, Stopped> {
+        self.machine.step(2).map_err(|failure| self.fail(failure, at))?;
+        for (index, item) in (0..).zip(array.iter()) {
+            if self.truth(body, &Frame::of(Value::from_node(item), index), at)? == answer {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
     pub(super) fn predicate(
