@@ -15,6 +15,11 @@ use clap::Parser as _;
 
 use crate::command_line::{Command, CommandLine};
 
+/// The static program that users get has jemalloc: see `docs/adr/0011-allocator.md`.
+#[cfg(target_env = "musl")]
+#[global_allocator]
+static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
+
 fn main() -> ExitCode {
     match run(&CommandLine::parse().command) {
         Ok(code) => code,
