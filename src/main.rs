@@ -4,6 +4,7 @@ mod check;
 mod clock;
 mod command_line;
 mod completion;
+mod engine;
 mod eval;
 mod generate;
 mod test;
@@ -11,7 +12,7 @@ mod version;
 
 use std::process::ExitCode;
 
-use clap::Parser as _;
+use clap::{CommandFactory as _, FromArgMatches as _};
 
 use crate::command_line::{Command, CommandLine};
 
@@ -21,7 +22,7 @@ use crate::command_line::{Command, CommandLine};
 static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 
 fn main() -> ExitCode {
-    match run(&CommandLine::parse().command) {
+    match parse().and_then(|line| run(&line.command)) {
         Ok(code) => code,
         // Whoever reads has seen enough, as `head` does.
         Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
@@ -32,10 +33,20 @@ fn main() -> ExitCode {
     }
 }
 
+/// The command line, with what the engine's file of settings adds to it.
+fn parse() -> anyhow::Result<CommandLine> {
+    let command = CommandLine::command();
+    let line: Vec<_> = std::env::args_os().collect();
+    let matches = command.clone().get_matches_from(&line);
+    let line = engine::with_file(&command, &matches, line)?;
+    Ok(CommandLine::from_arg_matches(&command.get_matches_from(line))?)
+}
+
 fn run(command: &Command) -> anyhow::Result<ExitCode> {
     match command {
         Command::Check(arguments) => return check::run(arguments),
         Command::Test(arguments) => return test::run(arguments),
+        Command::Engine(arguments) => return engine::run(arguments),
         Command::Eval(arguments) => eval::run(arguments),
         Command::Completion(arguments) => completion::run(arguments),
         Command::Version(arguments) => version::run(arguments),

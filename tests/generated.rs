@@ -6,7 +6,7 @@ use std::process::Command;
 use portal_test_kit::repository;
 
 /// What is generated, and into which file. A page that people write too has a region for it.
-const FILES: [(&str, &str, Option<&str>); 8] = [
+const FILES: [(&str, &str, Option<&str>); 9] = [
     ("command-line", "docs/reference/cli.md", None),
     ("expression-functions", "docs/reference/expression-language.md", Some("functions")),
     ("portal-cluster-rule", "crds/yaml/portal.io_portalclusterrules.yaml", None),
@@ -14,6 +14,7 @@ const FILES: [(&str, &str, Option<&str>); 8] = [
     ("rule-schema", "docs/reference/rule-schema.md", Some("fields")),
     ("portal-cluster-rule-page", "docs/reference/crd/portalclusterrule.md", Some("kind")),
     ("portal-rule-page", "docs/reference/crd/portalrule.md", Some("kind")),
+    ("metrics", "docs/reference/metrics.md", None),
     ("expected-schema", "docs/reference/expected.schema.json", None),
 ];
 

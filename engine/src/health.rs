@@ -1,0 +1,145 @@
+//! What each part of the engine says about itself: `/readyz` is made of it.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use tracing::{info, warn};
+
+/// What the parts say. Cheap to clone; every part writes its own line.
+#[derive(Clone, Debug, Default)]
+pub struct Health {
+    parts: Arc<Mutex<BTreeMap<Part, State>>>,
+}
+
+/// A part of the engine.
+#[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
+pub enum Part {
+    /// The way to the API server.
+    ApiServer,
+    /// The kinds that the API server serves.
+    Kinds,
+    /// The watch of definitions, which tells when kinds come and go.
+    Definitions,
+    /// The watch of API services, which tells the same of kinds that other servers serve.
+    ApiServices,
+    /// The watch of `PortalClusterRule` objects.
+    ClusterRules,
+    /// The watch of `PortalRule` objects.
+    Rules,
+    /// The folder of rules.
+    Folder,
+    /// The Lease.
+    Lease,
+    /// The status of rules, which the holder of the Lease writes.
+    Status,
+}
+
+/// How a part is.
+#[derive(Clone, Debug, Eq, PartialEq)]
+enum State {
+    /// It has not done yet what the engine needs before it is ready.
+    Starting(Option<String>),
+    Well,
+    /// It was well, or the engine can do without it, and something is wrong.
+    Unwell(String),
+}
+
+impl Health {
+    /// A part is needed before the engine is ready.
+    pub fn expect(&self, part: Part) {
+        self.change(part, |_| State::Starting(None));
+    }
+
+    /// A part is well.
+    pub fn well(&self, part: Part) {
+        if self.change(part, |_| State::Well) {
+            info!(%part, "Part of the engine is well");
+        }
+    }
+
+    /// Something is wrong with a part. If it was well once it stays ready: what it knows is still true as far as anyone
+    /// can tell, and taking every replica out of service would help nobody.
+    pub fn unwell(&self, part: Part, problem: &str) {
+        let changed = self.change(part, |before| match before {
+            Some(State::Starting(_)) => State::Starting(Some(problem.to_owned())),
+            _ => State::Unwell(problem.to_owned()),
+        });
+        if changed {
+            warn!(%part, error = problem, "Part of the engine is not well");
+        }
+    }
+
+    /// Whether everything that is needed was well once.
+    pub fn is_ready(&self) -> bool {
+        !self.states().values().any(|state| matches!(state, State::Starting(_)))
+    }
+
+    /// Whether a part has nothing to complain about.
+    pub(crate) fn is_well(&self, part: Part) -> bool {
+        self.states().get(&part) == Some(&State::Well)
+    }
+
+    /// A line for each part, then the verdict.
+    pub fn report(&self) -> String {
+        let mut text = String::new();
+        for (part, state) in self.states() {
+            let (mark, words) = match &state {
+                State::Starting(None) => ('-', "not there yet".to_owned()),
+                State::Starting(Some(problem)) => ('-', problem.clone()),
+                State::Well => ('+', "ok".to_owned()),
+                State::Unwell(problem) => ('!', problem.clone()),
+            };
+            let _ = writeln!(text, "[{mark}]{part} {words}");
+        }
+        text.push_str(if self.is_ready() { "ready\n" } else { "not ready\n" });
+        text
+    }
+
+    fn states(&self) -> BTreeMap<Part, State> {
+        self.parts.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Changes what a part says. Whether that is something else than before.
+    fn change(&self, part: Part, change: impl FnOnce(Option<&State>) -> State) -> bool {
+        let mut parts = self.parts.lock().unwrap_or_else(PoisonError::into_inner);
+        let state = change(parts.get(&part));
+        parts.insert(part, state.clone()) != Some(state)
+    }
+}
+
+impl std::fmt::Display for Part {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Part::ApiServer => "api-server",
+            Part::Kinds => "kinds",
+            Part::Definitions => "definitions",
+            Part::ApiServices => "api-services",
+            Part::ClusterRules => "cluster-rules",
+            Part::Rules => "rules",
+            Part::Folder => "folder",
+            Part::Lease => "lease",
+            Part::Status => "status",
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ready_when_every_part_that_is_needed_was_well_once() {
+        let health = Health::default();
+        assert!(health.is_ready());
+        health.expect(Part::Kinds);
+        health.unwell(Part::Kinds, "the API server does not answer");
+        health.unwell(Part::Status, "may not patch");
+        assert!(!health.is_ready());
+        assert_eq!(health.report(), "[-]kinds the API server does not answer\n[!]status may not patch\nnot ready\n");
+        health.well(Part::Kinds);
+        health.unwell(Part::Kinds, "gone for a minute");
+        assert!(health.is_ready());
+        assert_eq!(health.report(), "[!]kinds gone for a minute\n[!]status may not patch\nready\n");
+    }
+}

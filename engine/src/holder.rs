@@ -1,0 +1,255 @@
+//! One replica acts for all: the holder of a Lease. This module holds the Lease, or waits for it, and says which.
+//!
+//! [`election`] has the rules, [`requests`] the API server. `docs/operator/ha-and-leader-election.md` says how far the promise goes.
+
+mod clock;
+mod election;
+mod random;
+mod record;
+mod requests;
+mod timing;
+
+use std::future::Future;
+use std::hash::{BuildHasher as _, Hasher as _, RandomState};
+use std::sync::Arc;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use kube::Client;
+use tokio::sync::{RwLock, watch};
+use tokio::task::JoinHandle;
+use tracing::{info, warn};
+
+use self::clock::BootTime;
+use self::election::{Answer, Election, Held, Step};
+use self::requests::{Outcome, Requests, Verb};
+
+pub use self::record::ADDRESS;
+pub use self::timing::{Timing, TimingError};
+
+/// Which Lease, and who wants it.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// Where the Lease is.
+    pub namespace: String,
+    /// What it is called.
+    pub name: String,
+    /// Who this is, for people: the name of the pod. In the Lease a random part follows it, because a pod that restarts keeps its
+    /// name, and must not take what its former process held for its own.
+    pub identity: String,
+    /// Where the other replicas reach this one, if it holds.
+    pub address: String,
+    /// How long a term is.
+    pub timing: Timing,
+}
+
+/// Whether this process holds. A clone sees the same Lease.
+#[derive(Clone, Debug)]
+pub struct Holder {
+    state: watch::Receiver<State>,
+    problem: watch::Receiver<Option<String>>,
+    /// Read by those who act. The task takes it to write before it lets go of the Lease.
+    acting: Arc<RwLock<()>>,
+}
+
+/// Who holds, as this process last saw it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Seen {
+    /// Its name with the random part.
+    pub identity: String,
+    /// Where it is reached.
+    pub address: Option<String>,
+}
+
+/// Why nothing was done, or not known to be done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ActError {
+    /// Nothing was sent.
+    #[error("this replica does not hold the Lease, or not for long enough")]
+    NotHeld,
+    /// It may have been done all the same.
+    #[error("no answer within {0:?}")]
+    TimedOut(Duration),
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct State {
+    held: Option<Held>,
+    seen: Option<Seen>,
+}
+
+/// The task behind a [`Holder`].
+struct Task {
+    election: Election,
+    requests: Requests,
+    timing: Timing,
+    identity: Arc<str>,
+    state: watch::Sender<State>,
+    problem: watch::Sender<Option<String>>,
+    /// What the problem is about.
+    refused: Option<Verb>,
+    acting: Arc<RwLock<()>>,
+    shutdown: watch::Receiver<bool>,
+}
+
+/// How long a process that stops may take to let go. Without an answer the others wait the term out.
+const RELEASE: Duration = Duration::from_secs(3);
+
+impl Holder {
+    /// Starts to want the Lease. When `shutdown` says so, or nobody is left who could, the process stops to hold, lets those who act come
+    /// to an end, lets go of the Lease, and the task ends.
+    pub fn start(client: Client, settings: &Settings, shutdown: watch::Receiver<bool>) -> (Self, JoinHandle<()>) {
+        let state = watch::Sender::default();
+        let problem = watch::Sender::default();
+        let acting = Arc::new(RwLock::new(()));
+        let holder = Self { state: state.subscribe(), problem: problem.subscribe(), acting: acting.clone() };
+        let identity: Arc<str> = format!("{}_{:016x}", settings.identity, random_number()).into();
+        let task = Task {
+            election: Election::new(identity.clone(), settings.timing, random_number(), BootTime::now()),
+            requests: Requests::new(client, settings),
+            timing: settings.timing,
+            identity,
+            state,
+            problem,
+            refused: None,
+            acting,
+            shutdown,
+        };
+        (holder, tokio::spawn(task.run()))
+    }
+
+    /// Whether this process holds, at this very moment: a process that slept through its term sees that it is over.
+    pub fn is_held(&self) -> bool {
+        self.term().is_some()
+    }
+
+    /// The number of this process's term, if it holds. It is the Lease's `leaseTransitions`: each term has a higher one, until
+    /// somebody deletes the Lease.
+    pub fn term(&self) -> Option<i32> {
+        self.left().map(|(held, _)| held.term)
+    }
+
+    /// Does what only the holder may do, if this process holds for at least as long as that may take. What is on its way when the
+    /// process is told to stop comes to its end before the Lease is let go. `work` gets the number of the term.
+    pub async fn act<T, F>(&self, timeout: Duration, work: impl FnOnce(i32) -> F) -> Result<T, ActError>
+    where
+        F: Future<Output = T>,
+    {
+        // Taken before the look, so that the task either waits for this or has already said that the term is over.
+        let Ok(_acting) = self.acting.try_read() else { return Err(ActError::NotHeld) };
+        let (held, _) = self.left().filter(|(_, left)| *left > timeout).ok_or(ActError::NotHeld)?;
+        tokio::time::timeout(timeout, work(held.term)).await.map_err(|_| ActError::TimedOut(timeout))
+    }
+
+    /// Waits until a term of this process begins or ends, or another holder is seen.
+    pub async fn changed(&mut self) {
+        if self.state.changed().await.is_err() {
+            // The task has ended, and nothing will ever change again.
+            std::future::pending().await
+        }
+    }
+
+    /// Who holds, as last seen.
+    pub fn observed(&self) -> Option<Seen> {
+        self.state.borrow().seen.clone()
+    }
+
+    /// What somebody has to do before the Lease can be held: a permission that is missing, a namespace that does not exist.
+    pub fn problem(&self) -> watch::Receiver<Option<String>> {
+        self.problem.clone()
+    }
+
+    fn left(&self) -> Option<(Held, Duration)> {
+        let held = self.state.borrow().held?;
+        let left = held.until.since(BootTime::now());
+        (!left.is_zero()).then_some((held, left))
+    }
+}
+
+impl Task {
+    async fn run(mut self) {
+        let mut shutdown = self.shutdown.clone();
+        let mut told = std::pin::pin!(async move {
+            // An error: nobody is left who could say so.
+            let _ = shutdown.wait_for(|is_told| *is_told).await;
+        });
+        loop {
+            let now = BootTime::now();
+            let step = self.election.next(now, Timestamp::now());
+            self.publish();
+            tokio::select! {
+                biased;
+                () = &mut told => break,
+                () = self.follow(step, now) => {}
+            }
+        }
+        // A request that was cut off may have been done.
+        self.election.answered(BootTime::now(), Answer::Lost);
+        self.election.stop(BootTime::now());
+        self.publish();
+        if tokio::time::timeout(RELEASE, self.release()).await.is_err() {
+            warn!(identity = %self.identity, "Lease could not be let go in time: others wait until it runs out");
+        }
+    }
+
+    async fn release(&mut self) {
+        // Nobody may take over while something of this term is on its way.
+        let acting = self.acting.clone();
+        let _nobody_acts = acting.write().await;
+        loop {
+            let now = BootTime::now();
+            match self.election.next(now, Timestamp::now()) {
+                Step::End => break,
+                step => self.follow(step, now).await,
+            }
+        }
+    }
+
+    /// Does what the election says. `now` is what it was told.
+    async fn follow(&mut self, step: Step, now: BootTime) {
+        if let Step::Wait(until) = step {
+            tokio::time::sleep(until.since(now)).await;
+            return;
+        }
+        let timeout = self.timing.request_timeout();
+        let timeout = self.election.held().map_or(timeout, |held| timeout.min(held.until.since(now)));
+        let Outcome { verb, answer, problem, failure } = self.requests.ask(&step, timeout).await;
+        self.election.answered(BootTime::now(), answer);
+        if let Some(error) = &failure {
+            warn!(%error, identity = %self.identity, "Lease could not be read or written");
+        }
+        // What worked is allowed. That the Lease may be read says nothing about whether it may be written.
+        let is_solved = failure.is_none() && self.refused.is_some_and(|refused| refused <= verb);
+        if problem.is_some() || is_solved {
+            self.refused = problem.is_some().then_some(verb);
+            self.problem.send_if_modified(|current| std::mem::replace(current, problem.clone()) != problem);
+        }
+        self.publish();
+    }
+
+    /// Says who holds. A renewal wakes nobody.
+    fn publish(&self) {
+        let seen = self
+            .election
+            .holder()
+            .map(|identity| Seen { identity: identity.to_owned(), address: self.requests.holder_address.clone() });
+        let state = State { held: self.election.held(), seen };
+        self.state.send_if_modified(|current| {
+            let terms = [current.held, state.held].map(|held| held.map(|held| held.term));
+            let is_changed = terms[0] != terms[1] || current.seen != state.seen;
+            match terms {
+                [before, after] if before == after => {}
+                [_, Some(term)] => info!(identity = %self.identity, term, "Term begins"),
+                [Some(term), None] => info!(identity = %self.identity, term, "Term is over"),
+                [None, None] => {}
+            }
+            *current = state;
+            is_changed
+        });
+    }
+}
+
+/// A number that no other process has: the standard library's hashers are seeded by the system.
+fn random_number() -> u64 {
+    RandomState::new().build_hasher().finish()
+}

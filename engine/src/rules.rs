@@ -1,0 +1,112 @@
+//! Rules on their way from where they are kept to the set that is evaluated.
+//!
+//! ```text
+//! folder ──┐
+//! cluster ─┼→ Update → Index → RuleSet, swapped under those who read it
+//! kinds ───┘              └──→ Report → status (by the holder of the Lease)
+//! ```
+
+pub(crate) mod cluster;
+pub(crate) mod folder;
+pub mod index;
+pub mod status;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use portal_core::{
+    kinds::Kinds,
+    rule::{
+        diagnostic::Diagnostic,
+        source::{RuleId, RuleSource},
+    },
+};
+use portal_crds::Mode;
+
+/// News for the [`index`]. Loaders send them; each replaces what was said about the same file or object before.
+#[derive(Debug)]
+pub enum Update {
+    /// A file was read, or is gone.
+    File(PathBuf, Option<FileContent>),
+    /// An object was seen, or is gone.
+    Object(RuleId, Option<Box<Object>>),
+    /// What the API server serves.
+    Kinds(Arc<Kinds>),
+    /// A loader has told all that it found when it began.
+    Loaded(Loader),
+}
+
+/// The rules of a file, or everything that is wrong with it: a file is taken as a whole.
+pub type FileContent = Result<Vec<RuleSource>, Vec<Problem>>;
+
+/// Something that is wrong with a file.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Problem {
+    /// The line, from 1, if the place is known.
+    pub line: Option<usize>,
+    /// The column, from 1, if it is known.
+    pub column: Option<usize>,
+    /// What is wrong, and the way out.
+    pub message: String,
+}
+
+/// A rule as the cluster has it.
+#[derive(Clone, Debug)]
+pub struct Object {
+    /// Its uid: another object of the same name is another rule.
+    pub uid: String,
+    /// Which version of the spec it is.
+    pub generation: i64,
+    /// The rule, or what is wrong with its form.
+    pub source: Result<RuleSource, Vec<Diagnostic>>,
+}
+
+/// Where rules come from.
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+pub enum Loader {
+    /// A folder of files.
+    Folder,
+    /// The cluster's `PortalClusterRule` objects.
+    ClusterRules,
+    /// The cluster's `PortalRule` objects.
+    Rules,
+}
+
+/// What has become of a rule of the cluster.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Report {
+    /// The object that it is about.
+    pub uid: String,
+    /// The version of its spec.
+    pub generation: i64,
+    /// What has become of it.
+    pub outcome: Outcome,
+    /// Where it runs. Empty if that is not known.
+    pub mode: Vec<Mode>,
+    /// The kinds that it judges, such as `apps/v1/Deployment`.
+    pub active_on: Vec<String>,
+    /// What may be a mistake although it compiles.
+    pub warnings: Vec<Diagnostic>,
+}
+
+/// What has become of a rule.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum Outcome {
+    /// It is in the set.
+    Active,
+    /// It says that it is switched off.
+    Disabled,
+    /// It cannot be used as it is.
+    Refused(Vec<Diagnostic>),
+    /// It names a kind that is not served, which may come.
+    Waiting(Vec<Diagnostic>),
+    /// A file has a rule of the same name, and files come first.
+    Shadowed(PathBuf),
+}
+
+impl Problem {
+    /// Something that is wrong with a file as a whole.
+    pub(crate) fn of_file(message: String) -> Problem {
+        Problem { line: None, column: None, message }
+    }
+}

@@ -1,0 +1,188 @@
+//! Rules that are objects of the cluster: a watch of each of the two kinds.
+
+use std::collections::{HashMap, HashSet};
+
+use futures_util::StreamExt as _;
+use kube::{
+    Api, Client, Resource, ResourceExt as _,
+    api::{ApiResource, DynamicObject, TypeMeta},
+    runtime::{
+        WatchStreamExt as _,
+        watcher::{self, Event, watcher},
+    },
+};
+use portal_core::rule::{
+    diagnostic::{Diagnostic, Level},
+    load,
+    source::{Origin, RuleId},
+};
+use portal_document::{Document, Options};
+use serde_json::Value;
+use tokio::sync::mpsc;
+
+use crate::{
+    health::{Health, Part},
+    metrics::Metrics,
+    rules::{Loader, Object, Update},
+    run::Shutdown,
+    watch::{Pauses, explain_watch},
+};
+
+/// An object as it was seen last, for whoever writes its status.
+#[derive(Clone, Debug)]
+pub(crate) struct Seen {
+    pub(crate) uid: String,
+    pub(crate) generation: i64,
+    pub(crate) resource_version: String,
+    pub(crate) status: Value,
+}
+
+/// Where news about objects go.
+#[derive(Clone, Debug)]
+pub(crate) struct Outlets {
+    /// What the index needs: a change of what a rule says.
+    pub(crate) updates: mpsc::Sender<Update>,
+    /// What the status writer needs: every change. Nothing for an object that is gone.
+    pub(crate) seen: mpsc::Sender<(RuleId, Option<Seen>)>,
+}
+
+/// What is known of the objects of one kind.
+struct Watch {
+    resource: ApiResource,
+    loader: Loader,
+    outlets: Outlets,
+    /// The version of the spec that the index was told.
+    told: HashMap<RuleId, (String, i64)>,
+    /// Those that a list that is under way has named.
+    listed: HashSet<RuleId>,
+}
+
+/// The receiver is gone: the engine ends.
+struct Closed;
+
+/// Tells of all objects of a kind and of their changes, until the end.
+pub(crate) async fn follow<K: Resource<DynamicType = ()>>(
+    client: Client,
+    loader: Loader,
+    outlets: Outlets,
+    health: Health,
+    metrics: Metrics,
+    mut shutdown: Shutdown,
+) {
+    let part = if loader == Loader::Rules { Part::Rules } else { Part::ClusterRules };
+    let resource = ApiResource::erase::<K>(&());
+    let name = format!("{}.{}", resource.plural, resource.group);
+    let api: Api<DynamicObject> = Api::all_with(client, &resource);
+    let mut events = watcher(api, watcher::Config::default()).backoff(Pauses::default()).boxed();
+    let mut watch = Watch { resource, loader, outlets, told: HashMap::new(), listed: HashSet::new() };
+    loop {
+        let event = tokio::select! {
+            event = events.next() => event,
+            () = shutdown.wait() => return,
+        };
+        let told = match event {
+            Some(Ok(event)) => {
+                if !matches!(event, Event::Init | Event::InitApply(_)) {
+                    health.well(part);
+                }
+                watch.take(event).await
+            }
+            Some(Err(error)) => {
+                metrics.watch_errors.with_label_values(&[part.to_string()]).inc();
+                if let Some(problem) = explain_watch(&name, &error) {
+                    health.unwell(part, &problem);
+                }
+                Ok(())
+            }
+            None => return,
+        };
+        if told.is_err() {
+            return;
+        }
+    }
+}
+
+impl Watch {
+    async fn take(&mut self, event: Event<DynamicObject>) -> Result<(), Closed> {
+        match event {
+            Event::Init => self.listed.clear(),
+            Event::InitApply(object) => {
+                let id = id_of(&object);
+                self.listed.insert(id.clone());
+                self.tell(id, object).await?;
+            }
+            Event::InitDone => {
+                // What vanished while nobody watched.
+                let gone: Vec<RuleId> = self.told.keys().filter(|id| !self.listed.contains(id)).cloned().collect();
+                for id in gone {
+                    self.forget(id).await?;
+                }
+                self.listed = HashSet::new();
+                self.send(Update::Loaded(self.loader)).await?;
+            }
+            Event::Apply(object) => self.tell(id_of(&object), object).await?,
+            Event::Delete(object) => self.forget(id_of(&object)).await?,
+        }
+        Ok(())
+    }
+
+    async fn tell(&mut self, id: RuleId, mut object: DynamicObject) -> Result<(), Closed> {
+        let uid = object.uid().unwrap_or_default();
+        let generation = object.metadata.generation.unwrap_or_default();
+        let status = object.data.get_mut("status").map(Value::take).unwrap_or_default();
+        let version = (uid.clone(), generation);
+        // A change of the status alone says nothing new about the rule.
+        if self.told.get(&id) != Some(&version) {
+            let source = read(&self.resource, &mut object, &id);
+            let rule = Box::new(Object { uid: uid.clone(), generation, source });
+            self.send(Update::Object(id.clone(), Some(rule))).await?;
+            self.told.insert(id.clone(), version);
+        }
+        let resource_version = object.resource_version().unwrap_or_default();
+        self.send_seen(id, Some(Seen { uid, generation, resource_version, status })).await
+    }
+
+    async fn forget(&mut self, id: RuleId) -> Result<(), Closed> {
+        self.told.remove(&id);
+        self.send(Update::Object(id.clone(), None)).await?;
+        self.send_seen(id, None).await
+    }
+
+    async fn send(&self, update: Update) -> Result<(), Closed> {
+        self.outlets.updates.send(update).await.map_err(|_| Closed)
+    }
+
+    async fn send_seen(&self, id: RuleId, seen: Option<Seen>) -> Result<(), Closed> {
+        self.outlets.seen.send((id, seen)).await.map_err(|_| Closed)
+    }
+}
+
+fn id_of(object: &DynamicObject) -> RuleId {
+    RuleId { namespace: object.namespace(), name: object.name_any() }
+}
+
+/// The rule that an object is.
+fn read(
+    resource: &ApiResource,
+    object: &mut DynamicObject,
+    id: &RuleId,
+) -> Result<portal_core::rule::source::RuleSource, Vec<Diagnostic>> {
+    // The items of a list do not say what they are.
+    object.types = Some(TypeMeta { api_version: resource.api_version.clone(), kind: resource.kind.clone() });
+    let origin = Origin::Cluster { uid: object.uid().unwrap_or_default() };
+    let wrong = |message: String| {
+        vec![Diagnostic {
+            rule: Some(id.clone()),
+            origin: origin.clone(),
+            level: Level::Error,
+            field: Vec::new(),
+            message,
+            excerpt: None,
+            awaits_kind: false,
+        }]
+    };
+    let json = serde_json::to_vec(object).map_err(|error| wrong(format!("the object cannot be read: {error}")))?;
+    let document = Document::parse(&json, &Options::default())
+        .map_err(|error| wrong(format!("the object cannot be read: {error}")))?;
+    load::load(document.root(), origin.clone(), Vec::new())
+}

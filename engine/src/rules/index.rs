@@ -1,0 +1,549 @@
+//! All rules of all loaders, compiled. Pure: news go in, a set of rules and reports come out.
+//!
+//! A change compiles what it changes and nothing else, unless the kinds change, which any rule may name.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use portal_core::{
+    engine::{ExprEngine, ExpressionEngine},
+    event::Front,
+    kinds::Kinds,
+    rule::{
+        Rule, RuleSet,
+        compile::compile_rule,
+        diagnostic::{Diagnostic, Level},
+        source::{RuleId, RuleSource},
+    },
+};
+use portal_crds::Mode;
+
+use crate::rules::{FileContent, Object, Outcome, Problem, Report, Update};
+
+/// All rules. Written by the one task that takes the updates.
+pub struct Index {
+    engine: Box<dyn ExpressionEngine>,
+    /// None until the API server was asked. Until then nothing is compiled: a kind that is not known yet is no mistake.
+    kinds: Option<Arc<Kinds>>,
+    files: BTreeMap<PathBuf, File>,
+    objects: BTreeMap<RuleId, Held>,
+    /// The files that have a rule of each name, in the order of their paths.
+    in_files: HashMap<RuleId, BTreeSet<PathBuf>>,
+    /// What the set is made of, in the order of names.
+    rules: BTreeMap<RuleId, Arc<Rule>>,
+}
+
+/// What came of updates.
+#[derive(Debug, Default)]
+pub struct Outcomes {
+    /// The set, if it is another one.
+    pub rule_set: Option<RuleSet>,
+    /// What has become of the cluster's rules that may have changed. Nothing for those that are gone.
+    pub reports: Vec<(RuleId, Option<Report>)>,
+    /// The files whose problems may have changed.
+    pub files: Vec<PathBuf>,
+}
+
+/// What is counted.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub struct Counts {
+    /// Rules in the set.
+    pub active: usize,
+    /// Rules that cannot be used as they are.
+    pub refused: usize,
+    /// Rules that wait for a kind.
+    pub waiting: usize,
+    /// Rules that say that they are switched off.
+    pub disabled: usize,
+    /// Rules of the cluster that have the name of a rule in a file.
+    pub shadowed: usize,
+}
+
+/// A file: the last version that was good, or the first one if none was.
+#[derive(Default)]
+struct File {
+    rules: Vec<(RuleSource, Compiled)>,
+    newest: Newest,
+    /// What is wrong with the newest version.
+    problems: Vec<Problem>,
+}
+
+/// The newest version of a file.
+#[derive(Default)]
+enum Newest {
+    /// It is the one whose rules are used.
+    #[default]
+    Used,
+    /// It can be read but not used. It may become usable when the kinds change.
+    Refused(Vec<RuleSource>),
+    /// It cannot be read.
+    Unreadable,
+}
+
+/// An object, and what was compiled from it.
+struct Held {
+    object: Box<Object>,
+    compiled: Compiled,
+}
+
+#[derive(Default)]
+struct Compiled {
+    rule: Option<Arc<Rule>>,
+    diagnostics: Vec<Diagnostic>,
+}
+
+impl Index {
+    /// An index without rules.
+    pub fn new() -> Index {
+        Index {
+            engine: Box::new(ExprEngine),
+            kinds: None,
+            files: BTreeMap::new(),
+            objects: BTreeMap::new(),
+            in_files: HashMap::new(),
+            rules: BTreeMap::new(),
+        }
+    }
+
+    /// Takes news, in the order in which they came.
+    pub fn apply(&mut self, updates: impl IntoIterator<Item = Update>) -> Outcomes {
+        let mut touched = BTreeSet::new();
+        let mut files = BTreeSet::new();
+        for update in updates {
+            match update {
+                Update::Object(id, object) => {
+                    self.set_object(&id, object);
+                    touched.insert(id);
+                }
+                Update::File(path, content) => {
+                    self.set_file(&path, content, &mut touched);
+                    files.insert(path);
+                }
+                Update::Kinds(kinds) => {
+                    self.kinds = Some(kinds);
+                    self.compile_all();
+                    touched.extend(self.objects.keys().cloned());
+                    touched.extend(self.in_files.keys().cloned());
+                    files.extend(self.files.keys().cloned());
+                }
+                Update::Loaded(_) => {}
+            }
+        }
+        if self.kinds.is_none() {
+            return Outcomes::default();
+        }
+        let changed = touched.iter().filter(|id| self.choose(id)).count() > 0;
+        let rule_set = changed.then(|| RuleSet::new(self.rules.values().cloned().collect()));
+        let reports = touched.into_iter().filter(|id| !self.in_files.contains_key(id) || self.objects.contains_key(id));
+        let reports = reports.map(|id| {
+            let report = self.report(&id);
+            (id, report)
+        });
+        Outcomes { reports: reports.collect(), rule_set, files: files.into_iter().collect() }
+    }
+
+    /// What is wrong with files, by their paths.
+    pub fn problems(&self) -> impl Iterator<Item = (&Path, &[Problem])> {
+        self.files.iter().filter(|(_, file)| !file.problems.is_empty()).map(|(path, file)| (&**path, &*file.problems))
+    }
+
+    /// How many rules there are of each kind of outcome.
+    pub fn counts(&self) -> Counts {
+        let mut counts = Counts { active: self.rules.len(), ..Counts::default() };
+        let from_files = self.files.values().flat_map(|file| &file.rules);
+        let outcomes = from_files.map(|(_, compiled)| compiled.outcome());
+        for outcome in outcomes.chain(self.objects.keys().filter_map(|id| Some(self.report(id)?.outcome))) {
+            match outcome {
+                Outcome::Active => {}
+                Outcome::Disabled => counts.disabled += 1,
+                Outcome::Refused(_) => counts.refused += 1,
+                Outcome::Waiting(_) => counts.waiting += 1,
+                Outcome::Shadowed(_) => counts.shadowed += 1,
+            }
+        }
+        counts
+    }
+
+    /// Whether a rule waits for a kind that may come.
+    pub fn is_waiting(&self) -> bool {
+        self.counts().waiting > 0
+    }
+
+    fn set_object(&mut self, id: &RuleId, object: Option<Box<Object>>) {
+        let Some(object) = object else {
+            self.objects.remove(id);
+            return;
+        };
+        let compiled = match &object.source {
+            Ok(source) => self.compile(source),
+            Err(_) => Compiled::default(),
+        };
+        self.objects.insert(id.clone(), Held { object, compiled });
+    }
+
+    fn set_file(&mut self, path: &Path, content: Option<FileContent>, touched: &mut BTreeSet<RuleId>) {
+        let before: Vec<RuleId> = self.files.get(path).into_iter().flat_map(File::names).cloned().collect();
+        match content {
+            None => {
+                self.files.remove(path);
+            }
+            Some(Err(problems)) => {
+                let file = self.files.entry(path.to_owned()).or_default();
+                (file.newest, file.problems) = (Newest::Unreadable, problems);
+            }
+            Some(Ok(sources)) => {
+                let mut file = self.files.remove(path).unwrap_or_default();
+                self.renew(&mut file, sources);
+                self.files.insert(path.to_owned(), file);
+            }
+        }
+        for id in &before {
+            if let Some(paths) = self.in_files.get_mut(id) {
+                paths.remove(path);
+                if paths.is_empty() {
+                    self.in_files.remove(id);
+                }
+            }
+        }
+        touched.extend(before);
+        for id in self.files.get(path).into_iter().flat_map(File::names) {
+            self.in_files.entry(id.clone()).or_default().insert(path.to_owned());
+            touched.insert(id.clone());
+        }
+    }
+
+    /// Gives a file another version. What ran goes on until the file is good again, or gone.
+    fn renew(&self, file: &mut File, sources: Vec<RuleSource>) {
+        let rules = sources.into_iter().map(|source| {
+            let compiled = self.compile(&source);
+            (source, compiled)
+        });
+        let rules: Vec<_> = rules.collect();
+        file.problems = problems_of(&rules);
+        if file.problems.is_empty() || file.rules.is_empty() {
+            (file.rules, file.newest) = (rules, Newest::Used);
+        } else {
+            file.newest = Newest::Refused(rules.into_iter().map(|(source, _)| source).collect());
+        }
+    }
+
+    fn compile_all(&mut self) {
+        let mut files = std::mem::take(&mut self.files);
+        for file in files.values_mut() {
+            for (source, compiled) in &mut file.rules {
+                *compiled = self.compile(source);
+            }
+            match std::mem::take(&mut file.newest) {
+                Newest::Used => file.problems = problems_of(&file.rules),
+                Newest::Refused(sources) => self.renew(file, sources),
+                Newest::Unreadable => file.newest = Newest::Unreadable,
+            }
+        }
+        self.files = files;
+        let mut objects = std::mem::take(&mut self.objects);
+        for held in objects.values_mut() {
+            if let Ok(source) = &held.object.source {
+                held.compiled = self.compile(source);
+            }
+        }
+        self.objects = objects;
+    }
+
+    fn compile(&self, source: &RuleSource) -> Compiled {
+        let Some(kinds) = &self.kinds else { return Compiled::default() };
+        let (rule, diagnostics) = compile_rule(source, kinds, &*self.engine);
+        Compiled { rule: rule.map(Arc::new), diagnostics }
+    }
+
+    /// Puts the rule that a name stands for into the set. Whether that is another one.
+    fn choose(&mut self, id: &RuleId) -> bool {
+        let chosen = match self.file_of(id) {
+            Some(path) => self.files.get(path).and_then(|file| file.rule(id)),
+            None => self.objects.get(id).and_then(|held| held.compiled.rule.clone()),
+        };
+        match chosen {
+            Some(rule) => {
+                let before = self.rules.insert(id.clone(), Arc::clone(&rule));
+                !before.is_some_and(|before| Arc::ptr_eq(&before, &rule))
+            }
+            None => self.rules.remove(id).is_some(),
+        }
+    }
+
+    /// The file whose rule a name stands for: the first of those that have one.
+    fn file_of(&self, id: &RuleId) -> Option<&Path> {
+        self.in_files.get(id)?.first().map(PathBuf::as_path)
+    }
+
+    fn report(&self, id: &RuleId) -> Option<Report> {
+        let Held { object, compiled } = self.objects.get(id)?;
+        let outcome = match (self.file_of(id), &object.source) {
+            (Some(path), _) => Outcome::Shadowed(path.to_owned()),
+            (None, Err(diagnostics)) => Outcome::Refused(diagnostics.clone()),
+            (None, Ok(_)) => compiled.outcome(),
+        };
+        let rule = compiled.rule.as_deref();
+        let warnings = compiled.diagnostics.iter().filter(|diagnostic| diagnostic.level == Level::Warning).cloned();
+        Some(Report {
+            uid: object.uid.clone(),
+            generation: object.generation,
+            mode: rule.map(modes).unwrap_or_default(),
+            active_on: match (&outcome, rule) {
+                (Outcome::Active, Some(rule)) => kinds_of(rule),
+                _ => Vec::new(),
+            },
+            warnings: warnings.collect(),
+            outcome,
+        })
+    }
+}
+
+impl Default for Index {
+    fn default() -> Index {
+        Index::new()
+    }
+}
+
+impl File {
+    fn names(&self) -> impl Iterator<Item = &RuleId> {
+        self.rules.iter().map(|(source, _)| &source.id)
+    }
+
+    fn rule(&self, id: &RuleId) -> Option<Arc<Rule>> {
+        self.rules.iter().find(|(source, _)| source.id == *id)?.1.rule.clone()
+    }
+}
+
+impl Compiled {
+    fn outcome(&self) -> Outcome {
+        let errors = self.diagnostics.iter().filter(|diagnostic| diagnostic.level == Level::Error);
+        let errors: Vec<Diagnostic> = errors.cloned().collect();
+        if errors.is_empty() {
+            // The compiler leaves out what is switched off, and says nothing about it.
+            return if self.rule.is_some() { Outcome::Active } else { Outcome::Disabled };
+        }
+        if errors.iter().all(|error| error.awaits_kind) { Outcome::Waiting(errors) } else { Outcome::Refused(errors) }
+    }
+}
+
+/// What is wrong with the rules of a file. A kind that may come is not.
+fn problems_of(rules: &[(RuleSource, Compiled)]) -> Vec<Problem> {
+    let mut problems = Vec::new();
+    let mut names = BTreeSet::new();
+    for (source, compiled) in rules {
+        if !names.insert(&source.id) {
+            let message = format!("another rule of this file is called `{}` too: rename one", source.id);
+            problems.push(Problem::of_file(message));
+        }
+        let errors = compiled.diagnostics.iter().filter(|found| found.level == Level::Error && !found.awaits_kind);
+        problems.extend(errors.map(|error| Problem::of_file(error.to_string())));
+    }
+    problems
+}
+
+fn modes(rule: &Rule) -> Vec<Mode> {
+    let modes = rule.fronts.iter().map(|front| match front {
+        Front::Admission => Mode::Admission,
+        Front::Audit => Mode::Audit,
+    });
+    modes.collect()
+}
+
+/// The kinds that a rule judges, as people write them, each in its preferred version unless the rule names others.
+fn kinds_of(rule: &Rule) -> Vec<String> {
+    let mut names: Vec<String> = Vec::new();
+    for judged in &rule.judged {
+        let preferred = judged.kind.versions.first().into_iter();
+        let versions: Vec<&String> =
+            if judged.versions.is_empty() { preferred.collect() } else { judged.versions.iter().collect() };
+        for version in versions {
+            let group = if judged.kind.group.is_empty() { String::new() } else { format!("{}/", judged.kind.group) };
+            names.push(format!("{group}{version}/{}", judged.kind.kind));
+        }
+    }
+    names
+}
+
+#[cfg(test)]
+mod tests {
+    use portal_core::rule::{load::load, source::Origin};
+    use portal_document::{Options, from_yaml};
+
+    use super::*;
+
+    fn source(name: &str, kind: &str, rule: &str, origin: Origin) -> RuleSource {
+        let group = if kind == "Widget" { "acme.io" } else { "" };
+        let rule = serde_json::Value::from(rule);
+        let yaml = format!("name: {name}\nmatch: {{gvk: [{{group: \"{group}\", kind: {kind}}}]}}\nrule: {rule}\n");
+        let documents = from_yaml(&yaml, &Options::default()).unwrap();
+        load(documents[0].document.root(), origin, Vec::new()).unwrap()
+    }
+
+    fn id(name: &str) -> RuleId {
+        RuleId { namespace: None, name: name.to_owned() }
+    }
+
+    fn object(name: &str, kind: &str, rule: &str) -> Update {
+        let uid = format!("uid of {name}");
+        let source = source(name, kind, rule, Origin::Cluster { uid: uid.clone() });
+        Update::Object(id(name), Some(Box::new(Object { uid, generation: 1, source: Ok(source) })))
+    }
+
+    fn file(path: &str, rules: &[(&str, &str)]) -> Update {
+        let origin = Origin::File { path: path.to_owned(), line: 1 };
+        let sources = rules.iter().map(|(name, rule)| source(name, "Pod", rule, origin.clone()));
+        Update::File(path.into(), Some(Ok(sources.collect())))
+    }
+
+    fn kinds() -> Update {
+        Update::Kinds(Arc::new(Kinds::builtin().clone()))
+    }
+
+    /// An index that was told these things, one after the other.
+    fn index(updates: impl IntoIterator<Item = Update>) -> Index {
+        let mut index = Index::new();
+        for update in std::iter::once(kinds()).chain(updates) {
+            index.apply([update]);
+        }
+        index
+    }
+
+    /// The names of the set, each with its expression's answer on nothing: enough to tell versions apart.
+    #[track_caller]
+    fn check_set(index: &Index, expected: &[&str]) {
+        let names: Vec<String> = index.rules.keys().map(RuleId::to_string).collect();
+        assert_eq!(names, expected);
+    }
+
+    #[track_caller]
+    fn check_outcome(index: &Index, name: &str, expected: &str) {
+        let outcome = match index.report(&id(name)).unwrap().outcome {
+            Outcome::Active => "active".to_owned(),
+            Outcome::Disabled => "disabled".to_owned(),
+            Outcome::Refused(found) => format!("refused: {}", found[0].message),
+            Outcome::Waiting(found) => format!("waiting: {}", found[0].message),
+            Outcome::Shadowed(path) => format!("shadowed by {}", path.display()),
+        };
+        assert_eq!(outcome, expected);
+    }
+
+    const GOOD: &str = "spec.hostNetwork == true";
+    const OTHER: &str = "spec.hostPID == true";
+    const BAD: &str = "spec.hostNetwrk == true";
+
+    #[test]
+    fn a_bad_rule_leaves_the_good_ones_alone() {
+        let index = index([object("a", "Pod", GOOD), object("b", "Pod", BAD), object("c", "Pod", OTHER)]);
+        check_set(&index, &["a", "c"]);
+        check_outcome(&index, "b", "refused: PodSpec has no field `hostNetwrk`, did you mean `hostNetwork`?");
+        assert_eq!(index.counts(), Counts { active: 2, refused: 1, ..Counts::default() });
+    }
+
+    #[test]
+    fn a_change_makes_a_set_only_if_a_rule_changes() {
+        let mut index = index([object("a", "Pod", GOOD)]);
+        assert!(index.apply([object("a", "Pod", OTHER)]).rule_set.is_some());
+        assert!(index.apply([object("b", "Pod", BAD)]).rule_set.is_none());
+        assert!(index.apply([Update::Object(id("b"), None)]).rule_set.is_none());
+        let outcomes = index.apply([Update::Object(id("a"), None)]);
+        assert_eq!(outcomes.rule_set.unwrap().rules().len(), 0);
+        assert_eq!(outcomes.reports, [(id("a"), None)]);
+    }
+
+    #[test]
+    fn nothing_is_told_before_the_kinds_are_known() {
+        let mut index = Index::new();
+        let outcomes = index.apply([object("a", "Pod", GOOD), object("b", "Widget", GOOD)]);
+        assert!(outcomes.rule_set.is_none() && outcomes.reports.is_empty());
+        let outcomes = index.apply([kinds()]);
+        assert_eq!(outcomes.rule_set.unwrap().rules().len(), 1);
+        assert_eq!(outcomes.reports.len(), 2);
+    }
+
+    #[test]
+    fn a_rule_wakes_when_its_kind_comes_and_says_so_when_it_goes() {
+        let widget = portal_core::kinds::Kind {
+            group: "acme.io".to_owned(),
+            kind: "Widget".to_owned(),
+            plural: "widgets".to_owned(),
+            versions: vec!["v1".to_owned()],
+            namespaced: true,
+            subresources: Vec::new(),
+        };
+        let mut index = index([object("a", "Widget", "object.spec.size > 3")]);
+        check_set(&index, &[]);
+        assert!(index.is_waiting());
+        index.apply([Update::Kinds(Arc::new(Kinds::builtin().with([widget])))]);
+        check_set(&index, &["a"]);
+        assert_eq!(index.report(&id("a")).unwrap().active_on, ["acme.io/v1/Widget"]);
+        index.apply([kinds()]);
+        check_set(&index, &[]);
+        assert!(matches!(index.report(&id("a")).unwrap().outcome, Outcome::Waiting(_)));
+    }
+
+    #[test]
+    fn a_file_comes_before_an_object_of_the_same_name() {
+        let mut index = index([object("a", "Pod", GOOD), file("rules/a.yaml", &[("a", OTHER)])]);
+        check_set(&index, &["a"]);
+        check_outcome(&index, "a", "shadowed by rules/a.yaml");
+        index.apply([Update::File("rules/a.yaml".into(), None)]);
+        check_set(&index, &["a"]);
+        check_outcome(&index, "a", "active");
+    }
+
+    #[test]
+    fn of_two_files_with_a_name_the_first_path_counts() {
+        let mut index = index([file("b.yaml", &[("a", GOOD)]), file("a.yaml", &[("a", BAD)])]);
+        check_set(&index, &[]);
+        index.apply([file("a.yaml", &[("a", OTHER)])]);
+        check_set(&index, &["a"]);
+        index.apply([Update::File("a.yaml".into(), None)]);
+        check_set(&index, &["a"]);
+    }
+
+    #[test]
+    fn a_file_that_turns_bad_keeps_its_last_good_version() {
+        let mut index = index([file("a.yaml", &[("a", GOOD), ("b", GOOD)])]);
+        index.apply([file("a.yaml", &[("a", BAD), ("c", GOOD)])]);
+        check_set(&index, &["a", "b"]);
+        assert_eq!(index.problems().count(), 1);
+        index.apply([kinds()]);
+        assert_eq!(index.problems().count(), 1, "what is wrong with the newer version is still known");
+        let unreadable = Problem { line: Some(1), column: None, message: "damaged".to_owned() };
+        index.apply([Update::File("a.yaml".into(), Some(Err(vec![unreadable])))]);
+        check_set(&index, &["a", "b"]);
+        index.apply([file("a.yaml", &[("c", GOOD)])]);
+        check_set(&index, &["c"]);
+        assert_eq!(index.problems().count(), 0);
+    }
+
+    #[test]
+    fn any_order_of_news_leads_to_the_same_index() {
+        let news = || {
+            [
+                object("a", "Pod", GOOD),
+                object("b", "Pod", BAD),
+                object("c", "Widget", GOOD),
+                file("x.yaml", &[("a", OTHER), ("d", GOOD)]),
+                file("y.yaml", &[("d", GOOD), ("e", GOOD)]),
+            ]
+        };
+        let state = |index: &Index| {
+            let reports: Vec<_> = index.objects.keys().map(|id| index.report(id)).collect();
+            (index.rules.keys().cloned().collect::<Vec<_>>(), reports, index.counts())
+        };
+        let expected = state(&index(news()));
+        for first in 0..5 {
+            for second in 0..5 {
+                let mut shuffled: Vec<_> = news().into_iter().collect();
+                shuffled.swap(0, first);
+                shuffled.swap(1, second);
+                let mut index = Index::new();
+                index.apply(shuffled);
+                index.apply([kinds()]);
+                assert_eq!(state(&index), expected);
+            }
+        }
+    }
+}

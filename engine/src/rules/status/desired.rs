@@ -1,0 +1,474 @@
+//! What the status of a rule should be, from what it is and what has become of the rule. Pure.
+//!
+//! Works on JSON and touches its own fields alone: what an operator, another instance or a newer engine wrote stays.
+
+use jiff::Timestamp;
+use portal_core::rule::diagnostic::Diagnostic;
+use portal_crds::ConditionType;
+use serde_json::{Map, Value, json};
+
+use crate::rules::{Outcome, Report};
+
+/// Longer messages are cut: a status is read by people, and stored with every rule.
+const MAX_MESSAGE: usize = 1024;
+
+/// How often a rule was evaluated, and how many objects violate it.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub struct Counts {
+    /// Evaluations.
+    pub evaluations: i64,
+    /// Objects that violate the rule.
+    pub violations: i64,
+}
+
+/// What a status is made from.
+pub(super) struct Wanted<'a> {
+    /// The name of this instance.
+    pub(super) instance: &'a str,
+    pub(super) report: &'a Report,
+    /// Nothing as long as nobody counts.
+    pub(super) counts: Option<Counts>,
+    pub(super) now: Timestamp,
+}
+
+/// The status as it should be. The same as `current` if nothing has to be written.
+pub(super) fn desired(current: &Value, wanted: &Wanted<'_>, is_alive: &dyn Fn(&str) -> bool) -> Value {
+    let mut status = current.as_object().cloned().unwrap_or_default();
+    let mut instances = match status.remove("instances") {
+        Some(Value::Array(instances)) => instances,
+        _ => Vec::new(),
+    };
+    // What an instance that is gone left behind.
+    instances.retain(|entry| entry["instance"].as_str().is_some_and(|name| name == wanted.instance || is_alive(name)));
+    let own = instances.iter().position(|entry| entry["instance"] == wanted.instance).unwrap_or_else(|| {
+        instances.push(json!({ "instance": wanted.instance }));
+        instances.len() - 1
+    });
+    wanted.entry(&mut instances[own]);
+    // Of the instances that serve a rule the first one sums up, so that there is one who writes.
+    let is_first = instances.iter().all(|entry| entry["instance"].as_str() >= Some(wanted.instance));
+    if is_first {
+        wanted.summary(&mut status, &instances);
+    }
+    status.insert("instances".to_owned(), Value::Array(instances));
+    Value::Object(status)
+}
+
+/// The change that makes one status of another, as a merge patch: what is not there any more has to be named.
+pub(super) fn patch(current: &Value, desired: &Value) -> Value {
+    let mut patch = Map::new();
+    let empty = Map::new();
+    let (before, after) = (current.as_object().unwrap_or(&empty), desired.as_object().unwrap_or(&empty));
+    for (key, value) in after.iter().filter(|(key, value)| before.get(*key) != Some(value)) {
+        patch.insert(key.clone(), value.clone());
+    }
+    for key in before.keys().filter(|key| !after.contains_key(*key)) {
+        patch.insert(key.clone(), Value::Null);
+    }
+    Value::Object(patch)
+}
+
+impl Wanted<'_> {
+    /// What this instance says.
+    fn entry(&self, entry: &mut Value) {
+        let report = self.report;
+        let was_active = condition(&entry["conditions"], ConditionType::Active).cloned();
+        let mut conditions = match entry["conditions"].take() {
+            Value::Array(conditions) => conditions,
+            _ => Vec::new(),
+        };
+        let (accepted, active) = verdicts(&report.outcome);
+        self.set(&mut conditions, ConditionType::Accepted, accepted);
+        self.set(&mut conditions, ConditionType::Active, active);
+        if condition_of(&conditions, ConditionType::PermissionGranted).is_none() {
+            let message = "no operator has decided yet".to_owned();
+            self.set(&mut conditions, ConditionType::PermissionGranted, Verdict("Unknown", "NotDecided", message));
+        }
+        let is_active = condition_of(&conditions, ConditionType::Active);
+        let is_as_before = was_active.as_ref().zip(is_active).is_some_and(|(before, now)| {
+            before["status"] == now["status"] && before["observedGeneration"] == now["observedGeneration"]
+        });
+        if !is_as_before || entry["lastApplied"].is_null() {
+            entry["lastApplied"] = Value::String(self.time());
+        }
+        entry["conditions"] = Value::Array(conditions);
+        set_or_remove(entry, "parseError", parse_error(&report.outcome));
+        let active_on = (!report.active_on.is_empty()).then(|| json!(report.active_on));
+        set_or_remove(entry, "activeOn", active_on);
+        let counts = self.counts.unwrap_or(Counts {
+            evaluations: entry["evalCount"].as_i64().unwrap_or_default(),
+            violations: entry["violationCount"].as_i64().unwrap_or_default(),
+        });
+        entry["evalCount"] = json!(counts.evaluations);
+        entry["violationCount"] = json!(counts.violations);
+    }
+
+    /// What all instances say together.
+    fn summary(&self, status: &mut Map<String, Value>, instances: &[Value]) {
+        let mut conditions = match status.remove("conditions") {
+            Some(Value::Array(conditions)) => conditions,
+            _ => Vec::new(),
+        };
+        let sum = self.sum(instances);
+        let (ready, under_way, in_the_way) = match sum {
+            Sum::Runs => (Verdict("True", "Active", "every instance runs the rule".to_owned()), None, None),
+            Sum::Off => (Verdict("True", "Disabled", "the rule is switched off".to_owned()), None, None),
+            Sum::Waits(reason, message) => {
+                (Verdict("False", reason, message.clone()), Some(Verdict("True", reason, message)), None)
+            }
+            Sum::Stuck(reason, message) => {
+                (Verdict("False", reason, message.clone()), None, Some(Verdict("True", reason, message)))
+            }
+        };
+        self.set(&mut conditions, ConditionType::Ready, ready);
+        for (kind, verdict) in [(ConditionType::Reconciling, under_way), (ConditionType::Stalled, in_the_way)] {
+            match verdict {
+                Some(verdict) => self.set(&mut conditions, kind, verdict),
+                None => conditions.retain(|condition| condition["type"] != kind.to_string()),
+            }
+        }
+        status.insert("observedGeneration".to_owned(), json!(self.report.generation));
+        status.insert("conditions".to_owned(), Value::Array(conditions));
+        match self.report.mode.is_empty() {
+            true => status.remove("mode"),
+            false => status.insert("mode".to_owned(), json!(self.report.mode)),
+        };
+        if self.counts.is_some() {
+            let violations: i64 = instances.iter().filter_map(|entry| entry["violationCount"].as_i64()).sum();
+            status.insert("violationCount".to_owned(), json!(violations));
+        }
+    }
+
+    fn sum(&self, instances: &[Value]) -> Sum {
+        let mut all_off = true;
+        let mut waits = None;
+        for entry in instances {
+            let name = entry["instance"].as_str().unwrap_or_default();
+            let told = |kind| condition(&entry["conditions"], kind);
+            let (accepted, active) = (told(ConditionType::Accepted), told(ConditionType::Active));
+            let is_current = |found: Option<&Value>| {
+                found.is_some_and(|found| found["observedGeneration"] == self.report.generation)
+            };
+            if !is_current(accepted) || !is_current(active) {
+                all_off = false;
+                waits = Some(("Progressing", format!("instance {name} has not taken this version of the rule yet")));
+                continue;
+            }
+            let say = |found: Option<&Value>| {
+                let message = found.and_then(|found| found["message"].as_str()).unwrap_or_default();
+                if instances.len() > 1 { format!("instance {name}: {message}") } else { message.to_owned() }
+            };
+            if accepted.is_some_and(|found| found["status"] == "False") {
+                let is_shadowed = accepted.is_some_and(|found| found["reason"] == "NameClash");
+                return Sum::Stuck(if is_shadowed { "NameClash" } else { "Refused" }, say(accepted));
+            }
+            match active.and_then(|found| found["reason"].as_str()) {
+                Some("Disabled") => continue,
+                Some("KindNotServed") => waits = Some(("KindNotServed", say(active))),
+                _ => {}
+            }
+            all_off = false;
+        }
+        match waits {
+            Some((reason, message)) => Sum::Waits(reason, message),
+            None if all_off => Sum::Off,
+            None => Sum::Runs,
+        }
+    }
+
+    /// Sets a condition. Its time is that of the last change of its status.
+    fn set(&self, conditions: &mut Vec<Value>, kind: ConditionType, verdict: Verdict) {
+        let Verdict(status, reason, message) = verdict;
+        let before = condition_of(conditions, kind).filter(|before| before["status"] == status);
+        let since = before.map_or_else(|| Value::String(self.time()), |before| before["lastTransitionTime"].clone());
+        let condition = json!({
+            "type": kind.to_string(),
+            "status": status,
+            "reason": reason,
+            "message": shortened(message),
+            "observedGeneration": self.report.generation,
+            "lastTransitionTime": since,
+        });
+        match conditions.iter_mut().find(|found| found["type"] == kind.to_string()) {
+            Some(found) => *found = condition,
+            None => conditions.push(condition),
+        }
+    }
+
+    fn time(&self) -> String {
+        self.now.strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
+    }
+}
+
+/// Status, reason and message of a condition.
+struct Verdict(&'static str, &'static str, String);
+
+/// What all instances say together.
+enum Sum {
+    Runs,
+    Off,
+    Waits(&'static str, String),
+    Stuck(&'static str, String),
+}
+
+/// Whether a rule is accepted, and whether it is active.
+fn verdicts(outcome: &Outcome) -> (Verdict, Verdict) {
+    let accepted = || Verdict("True", "Accepted", "the rule can be used".to_owned());
+    match outcome {
+        Outcome::Active => (accepted(), Verdict("True", "Active", "the rule is in the set of rules".to_owned())),
+        Outcome::Disabled => (accepted(), Verdict("False", "Disabled", "the rule is switched off".to_owned())),
+        Outcome::Waiting(found) => (accepted(), Verdict("False", "KindNotServed", first_message(found))),
+        Outcome::Refused(found) => {
+            let message = first_message(found);
+            (Verdict("False", "Refused", message), Verdict("False", "Refused", "the rule cannot be used".to_owned()))
+        }
+        Outcome::Shadowed(path) => {
+            let message =
+                format!("a rule of this name is in the file {}, and files come first: rename one", path.display());
+            (Verdict("False", "NameClash", message.clone()), Verdict("False", "NameClash", message))
+        }
+    }
+}
+
+/// What is wrong first, and how much there is besides.
+fn first_message(found: &[Diagnostic]) -> String {
+    let Some(first) = found.first() else { return String::new() };
+    let more = if found.len() > 1 { format!(" (and {} more)", found.len() - 1) } else { String::new() };
+    format!("{}: {}{more}", first.field_name(), first.message)
+}
+
+fn parse_error(outcome: &Outcome) -> Option<Value> {
+    let Outcome::Refused(found) = outcome else { return None };
+    let (diagnostic, excerpt) = found.iter().find_map(|found| Some((found, found.excerpt.as_ref()?)))?;
+    // The text begins with the place and the message, which have fields of their own.
+    let caret = excerpt.text.split_once('\n').map_or("", |(_, caret)| caret);
+    Some(json!({
+        "line": excerpt.line,
+        "column": excerpt.column,
+        "message": shortened(diagnostic.message.clone()),
+        "caret": caret,
+    }))
+}
+
+fn set_or_remove(entry: &mut Value, key: &str, value: Option<Value>) {
+    match (value, entry.as_object_mut()) {
+        (Some(value), Some(entry)) => drop(entry.insert(key.to_owned(), value)),
+        (None, Some(entry)) => drop(entry.remove(key)),
+        (_, None) => {}
+    }
+}
+
+fn condition(conditions: &Value, kind: ConditionType) -> Option<&Value> {
+    condition_of(conditions.as_array()?, kind)
+}
+
+fn condition_of(conditions: &[Value], kind: ConditionType) -> Option<&Value> {
+    conditions.iter().find(|condition| condition["type"] == kind.to_string())
+}
+
+fn shortened(mut message: String) -> String {
+    if message.len() > MAX_MESSAGE {
+        let end = (0..=MAX_MESSAGE).rev().find(|end| message.is_char_boundary(*end)).unwrap_or_default();
+        message.truncate(end);
+        message.push('…');
+    }
+    message
+}
+
+#[cfg(test)]
+mod tests {
+    use expect_test::{Expect, expect};
+    use portal_core::rule::{
+        diagnostic::{Excerpt, Level, Step},
+        source::Origin,
+    };
+    use portal_crds::Mode;
+
+    use super::*;
+
+    fn report(generation: i64, outcome: Outcome) -> Report {
+        let is_active = outcome == Outcome::Active;
+        Report {
+            uid: "uid".to_owned(),
+            generation,
+            outcome,
+            mode: if is_active { vec![Mode::Admission, Mode::Audit] } else { Vec::new() },
+            active_on: if is_active { vec!["v1/Pod".to_owned()] } else { Vec::new() },
+            warnings: Vec::new(),
+        }
+    }
+
+    fn refused() -> Outcome {
+        let excerpt = Excerpt { line: 1, column: 6, text: "1:6: no such field\n | spec.x\n |      ^".to_owned() };
+        Outcome::Refused(vec![Diagnostic {
+            rule: None,
+            origin: Origin::Cluster { uid: "uid".to_owned() },
+            level: Level::Error,
+            field: vec![Step::Field("spec".to_owned()), Step::Field("rule".to_owned())],
+            message: "no such field".to_owned(),
+            excerpt: Some(excerpt),
+            awaits_kind: false,
+        }])
+    }
+
+    fn status_of(current: &Value, instance: &str, report: &Report, second: i64) -> Value {
+        let now = Timestamp::from_second(second).unwrap();
+        desired(current, &Wanted { instance, report, counts: None, now }, &|name| name != "gone")
+    }
+
+    /// A line for each condition and field that people read.
+    fn show(status: &Value) -> String {
+        let mut text = format!("generation {} mode {}\n", status["observedGeneration"], status["mode"]);
+        let line = |condition: &Value| {
+            let field = |name: &str| condition[name].as_str().unwrap_or_default().to_owned();
+            format!("{}={} {} {}\n", field("type"), field("status"), field("reason"), field("lastTransitionTime"))
+        };
+        let conditions = |value: &Value| value.as_array().into_iter().flatten().map(line).collect::<String>();
+        text += &conditions(&status["conditions"]);
+        for entry in status["instances"].as_array().into_iter().flatten() {
+            text += &format!("{} {} {}\n", entry["instance"], entry["parseError"], entry["activeOn"]);
+            text += &conditions(&entry["conditions"]);
+        }
+        text
+    }
+
+    #[track_caller]
+    fn check(status: &Value, expected: Expect) {
+        expected.assert_eq(&show(status));
+    }
+
+    #[test]
+    fn a_new_rule_that_is_active() {
+        let status = status_of(&json!({"observedGeneration": -1}), "stable", &report(1, Outcome::Active), 0);
+        check(
+            &status,
+            expect![[r#"
+            generation 1 mode ["admission","audit"]
+            Ready=True Active 1970-01-01T00:00:00Z
+            "stable" null ["v1/Pod"]
+            Accepted=True Accepted 1970-01-01T00:00:00Z
+            Active=True Active 1970-01-01T00:00:00Z
+            PermissionGranted=Unknown NotDecided 1970-01-01T00:00:00Z
+        "#]],
+        );
+        assert_eq!(status_of(&status, "stable", &report(1, Outcome::Active), 100), status, "nothing has to be written");
+    }
+
+    #[test]
+    fn a_mistake_comes_and_goes_without_a_trace() {
+        let good = status_of(&Value::Null, "stable", &report(1, Outcome::Active), 0);
+        let bad = status_of(&good, "stable", &report(2, refused()), 60);
+        check(
+            &bad,
+            expect![[r#"
+            generation 2 mode null
+            Ready=False Refused 1970-01-01T00:01:00Z
+            Stalled=True Refused 1970-01-01T00:01:00Z
+            "stable" {"caret":" | spec.x\n |      ^","column":6,"line":1,"message":"no such field"} null
+            Accepted=False Refused 1970-01-01T00:01:00Z
+            Active=False Refused 1970-01-01T00:01:00Z
+            PermissionGranted=Unknown NotDecided 1970-01-01T00:00:00Z
+        "#]],
+        );
+        let patch = patch(&good, &bad);
+        assert_eq!(patch["mode"], Value::Null);
+        assert!(patch.as_object().unwrap().contains_key("mode"), "what is not there any more is named");
+        let again = status_of(&bad, "stable", &report(3, Outcome::Active), 120);
+        check(
+            &again,
+            expect![[r#"
+            generation 3 mode ["admission","audit"]
+            Ready=True Active 1970-01-01T00:02:00Z
+            "stable" null ["v1/Pod"]
+            Accepted=True Accepted 1970-01-01T00:02:00Z
+            Active=True Active 1970-01-01T00:02:00Z
+            PermissionGranted=Unknown NotDecided 1970-01-01T00:00:00Z
+        "#]],
+        );
+    }
+
+    #[test]
+    fn what_others_wrote_stays() {
+        let mut status = status_of(&Value::Null, "stable", &report(1, Outcome::Active), 0);
+        status["instances"][0]["conditions"][2] =
+            json!({"type": "PermissionGranted", "status": "True", "reason": "Granted"});
+        status["instances"][0]["future"] = json!({"field": 1});
+        status["future"] = json!(2);
+        let next = status_of(&status, "stable", &report(2, Outcome::Disabled), 60);
+        assert_eq!(next["future"], 2);
+        assert_eq!(next["instances"][0]["future"]["field"], 1);
+        assert_eq!(next["instances"][0]["conditions"][2]["reason"], "Granted");
+        assert_eq!(next["conditions"][0]["reason"], "Disabled");
+    }
+
+    #[test]
+    fn the_first_instance_sums_up_and_the_others_leave_that_alone() {
+        let canary = status_of(&Value::Null, "canary", &report(1, Outcome::Active), 0);
+        let both = status_of(&canary, "stable", &report(1, refused()), 60);
+        assert_eq!(both["conditions"], canary["conditions"], "stable is not the first");
+        let summed = status_of(&both, "canary", &report(1, Outcome::Active), 90);
+        check(
+            &summed,
+            expect![[r#"
+            generation 1 mode ["admission","audit"]
+            Ready=False Refused 1970-01-01T00:01:30Z
+            Stalled=True Refused 1970-01-01T00:01:30Z
+            "canary" null ["v1/Pod"]
+            Accepted=True Accepted 1970-01-01T00:00:00Z
+            Active=True Active 1970-01-01T00:00:00Z
+            PermissionGranted=Unknown NotDecided 1970-01-01T00:00:00Z
+            "stable" {"caret":" | spec.x\n |      ^","column":6,"line":1,"message":"no such field"} null
+            Accepted=False Refused 1970-01-01T00:01:00Z
+            Active=False Refused 1970-01-01T00:01:00Z
+            PermissionGranted=Unknown NotDecided 1970-01-01T00:01:00Z
+        "#]],
+        );
+        assert_eq!(summed["conditions"][0]["message"], "instance stable: spec.rule: no such field");
+        let next = status_of(&summed, "canary", &report(2, Outcome::Active), 99);
+        assert_eq!(next["conditions"][0]["reason"], "Progressing", "stable has seen an older version");
+    }
+
+    #[test]
+    fn an_instance_that_is_gone_leaves_nothing() {
+        let gone = status_of(&Value::Null, "gone", &report(1, refused()), 0);
+        let status = status_of(&gone, "stable", &report(1, Outcome::Active), 60);
+        assert_eq!(status["instances"].as_array().unwrap().len(), 1);
+        assert_eq!(status["conditions"][0]["status"], "True");
+    }
+
+    #[test]
+    fn a_rule_that_waits_is_under_way() {
+        let Outcome::Refused(found) = refused() else { unreachable!() };
+        let status = status_of(&Value::Null, "stable", &report(1, Outcome::Waiting(found)), 0);
+        check(
+            &status,
+            expect![[r#"
+            generation 1 mode null
+            Ready=False KindNotServed 1970-01-01T00:00:00Z
+            Reconciling=True KindNotServed 1970-01-01T00:00:00Z
+            "stable" null null
+            Accepted=True Accepted 1970-01-01T00:00:00Z
+            Active=False KindNotServed 1970-01-01T00:00:00Z
+            PermissionGranted=Unknown NotDecided 1970-01-01T00:00:00Z
+        "#]],
+        );
+    }
+
+    #[test]
+    fn counts_are_summed_when_somebody_counts() {
+        let now = Timestamp::UNIX_EPOCH;
+        let report = report(1, Outcome::Active);
+        let counts = Some(Counts { evaluations: 10, violations: 3 });
+        let status = desired(&Value::Null, &Wanted { instance: "a", report: &report, counts, now }, &|_| true);
+        assert_eq!(status["violationCount"], 3);
+        assert_eq!(status["instances"][0]["evalCount"], 10);
+        let uncounted = desired(&Value::Null, &Wanted { instance: "a", report: &report, counts: None, now }, &|_| true);
+        assert_eq!(uncounted["violationCount"], Value::Null);
+    }
+
+    #[test]
+    fn long_messages_are_cut_between_characters() {
+        let cut = shortened("é".repeat(2000));
+        assert!(cut.len() <= MAX_MESSAGE + '…'.len_utf8() && cut.ends_with("é…"));
+    }
+}

@@ -1,0 +1,302 @@
+//! The life of an engine: what starts, in which order, and how it ends.
+
+use std::collections::HashMap;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use arc_swap::ArcSwap;
+use kube::Client;
+use portal_core::rule::{RuleSet, source::RuleId};
+use portal_crds::{PortalClusterRule, PortalRule};
+use tokio::{
+    sync::{mpsc, watch},
+    task::JoinSet,
+};
+use tracing::{error, info, warn};
+
+use crate::{
+    health::{Health, Part},
+    holder::{self, Holder, Timing},
+    kinds,
+    metrics::Metrics,
+    rules::{
+        Loader, Outcome, Report, Update,
+        cluster::{self, Outlets},
+        folder,
+        index::{Index, Outcomes},
+        status::{Counts, Writer},
+    },
+    server,
+    watch::Pauses,
+};
+
+/// News that may wait. A loader that is faster than the index waits with its next.
+const QUEUE: usize = 1024;
+
+/// How an engine runs.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// The name of the instance. The status of rules has an entry for each.
+    pub instance: String,
+    /// The namespace of the engine, where its Lease is.
+    pub namespace: String,
+    /// Who this replica is: the name of its pod.
+    pub identity: String,
+    /// Where `/healthz`, `/readyz` and `/metrics` are.
+    pub listen: SocketAddr,
+    /// Whether the rules of the cluster are loaded.
+    pub rules_from_cluster: bool,
+    /// A folder of rules.
+    pub rules_folder: Option<PathBuf>,
+    /// The times of the Lease.
+    pub timing: Timing,
+}
+
+/// Why an engine could not start.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The address is taken, or is not of this machine.
+    #[error("could not listen on {address}: {source}; choose another address with --listen")]
+    Listen {
+        /// The address.
+        address: SocketAddr,
+        /// Why.
+        #[source]
+        source: std::io::Error,
+    },
+}
+
+/// Tells every part when to end.
+#[derive(Clone, Debug)]
+pub struct Shutdown(watch::Receiver<bool>);
+
+/// The rules in force, for whoever evaluates. Swapped as a whole.
+pub type Rules = Arc<ArcSwap<RuleSet>>;
+
+impl Shutdown {
+    /// A signal, and how to give it.
+    pub fn new() -> (watch::Sender<bool>, Shutdown) {
+        let (sender, receiver) = watch::channel(false);
+        (sender, Shutdown(receiver))
+    }
+
+    /// Waits for the end. An engine without an owner ends too.
+    pub(crate) async fn wait(&mut self) {
+        let _ = self.0.wait_for(|is_over| *is_over).await;
+    }
+}
+
+/// The name of the Lease of an instance.
+pub(crate) fn lease_name(instance: &str) -> String {
+    format!("portal-engine-{instance}")
+}
+
+/// Runs an engine until it is told to end. `connect` makes a client, and is asked until it can. `counts` are what layers count.
+/// Whether every part ended as it should.
+pub async fn run<F>(
+    connect: impl Fn() -> F,
+    settings: Settings,
+    counts: mpsc::Receiver<(RuleId, Counts)>,
+    mut shutdown: Shutdown,
+) -> Result<bool, Error>
+where
+    F: Future<Output = Result<Client, String>>,
+{
+    let (health, metrics) = (Health::default(), Metrics::new());
+    health.expect(Part::ApiServer);
+    health.expect(Part::Kinds);
+    let listener =
+        server::bind(settings.listen).await.map_err(|source| Error::Listen { address: settings.listen, source })?;
+    info!(listen = %settings.listen, instance = settings.instance, "Engine starts");
+
+    let mut tasks = JoinSet::new();
+    tasks.spawn(server::serve(listener, health.clone(), metrics.clone(), shutdown.clone()));
+    let client = tokio::select! {
+        client = connected(connect, &health) => client,
+        () = shutdown.wait() => return Ok(true),
+    };
+    let (updates, updated) = mpsc::channel(QUEUE);
+    let (reports, heard) = mpsc::channel(QUEUE);
+    let (waiting, is_waiting) = watch::channel(false);
+    let rules: Rules = Arc::default();
+
+    tasks.spawn(kinds::follow(
+        client.clone(),
+        updates.clone(),
+        is_waiting,
+        health.clone(),
+        metrics.clone(),
+        shutdown.clone(),
+    ));
+    let mut holding = None;
+    if settings.rules_from_cluster {
+        health.expect(Part::ClusterRules);
+        health.expect(Part::Rules);
+        let (seen, sight) = mpsc::channel(QUEUE);
+        let outlets = Outlets { updates: updates.clone(), seen };
+        tasks.spawn(cluster::follow::<PortalClusterRule>(
+            client.clone(),
+            Loader::ClusterRules,
+            outlets.clone(),
+            health.clone(),
+            metrics.clone(),
+            shutdown.clone(),
+        ));
+        tasks.spawn(cluster::follow::<PortalRule>(
+            client.clone(),
+            Loader::Rules,
+            outlets,
+            health.clone(),
+            metrics.clone(),
+            shutdown.clone(),
+        ));
+        let lease = holder::Settings {
+            namespace: settings.namespace.clone(),
+            name: lease_name(&settings.instance),
+            identity: settings.identity.clone(),
+            address: settings.listen.to_string(),
+            timing: settings.timing,
+        };
+        let (holder, task) = Holder::start(client.clone(), &lease, shutdown.0.clone());
+        holding = Some(task);
+        tasks.spawn(follow_lease(holder.clone(), health.clone(), shutdown.clone()));
+        let writer =
+            Writer::new(client, &settings.namespace, &settings.instance, holder, health.clone(), metrics.clone());
+        tasks.spawn(writer.run(heard, counts, sight, shutdown.clone()));
+    }
+    if let Some(path) = settings.rules_folder {
+        health.expect(Part::Folder);
+        tasks.spawn(folder::follow(path, updates.clone(), health.clone(), shutdown.clone()));
+    }
+    drop(updates);
+    tasks.spawn(follow_updates(updated, rules, reports, waiting, metrics, shutdown));
+
+    while let Some(ended) = tasks.join_next().await {
+        if let Err(error) = ended {
+            // A part that panicked cannot be trusted to come back by itself: the process ends, and is started again.
+            error!(%error, "A part of the engine ended");
+            return Ok(false);
+        }
+    }
+    if let Some(task) = holding {
+        let _ = task.await;
+    }
+    info!("Engine has ended");
+    Ok(true)
+}
+
+/// A client, as soon as there can be one.
+async fn connected<F>(connect: impl Fn() -> F, health: &Health) -> Client
+where
+    F: Future<Output = Result<Client, String>>,
+{
+    let mut pauses = Pauses::default();
+    loop {
+        match connect().await {
+            Ok(client) => {
+                health.well(Part::ApiServer);
+                return client;
+            }
+            Err(problem) => health.unwell(Part::ApiServer, &format!("no way to reach the API server: {problem}")),
+        }
+        tokio::time::sleep(pauses.next().unwrap_or_default()).await;
+    }
+}
+
+/// Takes news into the index, and puts what comes of it where it is needed.
+async fn follow_updates(
+    mut updates: mpsc::Receiver<Update>,
+    rules: Rules,
+    reported: mpsc::Sender<(RuleId, Option<Report>)>,
+    waiting: watch::Sender<bool>,
+    metrics: Metrics,
+    mut shutdown: Shutdown,
+) {
+    let mut index = Index::new();
+    let mut told: HashMap<RuleId, Report> = HashMap::new();
+    let mut batch = Vec::new();
+    loop {
+        tokio::select! {
+            count = updates.recv_many(&mut batch, QUEUE) => if count == 0 { return },
+            () = shutdown.wait() => return,
+        }
+        for update in &batch {
+            match update {
+                Update::File(..) => metrics.updates.with_label_values(&["file"]).inc(),
+                Update::Object(..) => metrics.updates.with_label_values(&["object"]).inc(),
+                Update::Kinds(_) | Update::Loaded(_) => {}
+            }
+        }
+        let Outcomes { rule_set, reports, files } = index.apply(batch.drain(..));
+        if let Some(rule_set) = rule_set {
+            info!(rules = rule_set.rules().len(), "Another set of rules is in force");
+            rules.store(Arc::new(rule_set));
+            metrics.rule_sets.with_label_values(&[] as &[&str]).inc();
+        }
+        for (path, problems) in index.problems().filter(|(path, _)| files.iter().any(|file| file == path)) {
+            for problem in problems {
+                let (line, column) = (problem.line, problem.column);
+                warn!(file = %path.display(), line, column, error = problem.message, "File of rules cannot be used");
+            }
+        }
+        count(&index, &metrics);
+        waiting.send_if_modified(|before| std::mem::replace(before, index.is_waiting()) != index.is_waiting());
+        for (id, report) in reports {
+            let before = match &report {
+                Some(report) => told.insert(id.clone(), report.clone()),
+                None => told.remove(&id),
+            };
+            if before == report {
+                continue;
+            }
+            log(&id.to_string(), report.as_ref());
+            // Nobody listens when the rules of the cluster are not loaded.
+            let _ = reported.send((id, report)).await;
+        }
+    }
+}
+
+fn log(rule: &str, report: Option<&Report>) {
+    match report.map(|report| &report.outcome) {
+        Some(Outcome::Refused(found)) => {
+            for diagnostic in found {
+                warn!(rule, error = diagnostic.message, field = diagnostic.field_name(), "Rule cannot be used");
+            }
+        }
+        Some(Outcome::Shadowed(path)) => {
+            warn!(rule, file = %path.display(), "Rule has the name of a rule in a file, which comes first");
+        }
+        Some(Outcome::Waiting(_)) => info!(rule, "Rule waits for a kind"),
+        Some(Outcome::Active | Outcome::Disabled) | None => {}
+    }
+}
+
+fn count(index: &Index, metrics: &Metrics) {
+    let counts = index.counts();
+    for (state, count) in [
+        ("active", counts.active),
+        ("refused", counts.refused),
+        ("waiting", counts.waiting),
+        ("disabled", counts.disabled),
+        ("shadowed", counts.shadowed),
+    ] {
+        metrics.rules.with_label_values(&[state]).set(count as i64);
+    }
+    metrics.files_with_problems.with_label_values(&[] as &[&str]).set(index.problems().count() as i64);
+}
+
+/// Says on `/readyz` what keeps this replica from holding the Lease. It is no reason not to be ready: others may hold it.
+async fn follow_lease(holder: Holder, health: Health, mut shutdown: Shutdown) {
+    let mut problem = holder.problem();
+    loop {
+        match problem.borrow_and_update().clone() {
+            Some(problem) => health.unwell(Part::Lease, &problem),
+            None => health.well(Part::Lease),
+        }
+        tokio::select! {
+            changed = problem.changed() => if changed.is_err() { return },
+            () = shutdown.wait() => return,
+        }
+    }
+}

@@ -1,0 +1,51 @@
+//! The one listener for people and machines that look after the engine.
+
+use std::collections::HashMap;
+use std::net::SocketAddr;
+
+use axum::{
+    Router,
+    extract::{Query, State},
+    http::{StatusCode, header},
+    response::IntoResponse,
+    routing::get,
+};
+use tokio::net::TcpListener;
+
+use crate::{health::Health, metrics::Metrics, run::Shutdown};
+
+#[derive(Clone)]
+struct Shared {
+    health: Health,
+    metrics: Metrics,
+}
+
+/// Answers until the end.
+pub(crate) async fn serve(listener: TcpListener, health: Health, metrics: Metrics, mut shutdown: Shutdown) {
+    let router = Router::new()
+        .route("/healthz", get(|| async { "ok\n" }))
+        .route("/readyz", get(ready))
+        .route("/metrics", get(metrics_text))
+        .with_state(Shared { health, metrics });
+    let server = axum::serve(listener, router).with_graceful_shutdown(async move { shutdown.wait().await });
+    if let Err(error) = server.await {
+        tracing::error!(%error, "The listener ended");
+    }
+}
+
+/// Binds the listener, so that an address that is taken is told before anything starts.
+pub(crate) async fn bind(address: SocketAddr) -> std::io::Result<TcpListener> {
+    TcpListener::bind(address).await
+}
+
+async fn ready(State(shared): State<Shared>, Query(query): Query<HashMap<String, String>>) -> impl IntoResponse {
+    let is_ready = shared.health.is_ready();
+    let status = if is_ready { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
+    // As Kubernetes' own programs do: the reasons come unasked when it is not ready.
+    let text = if is_ready && !query.contains_key("verbose") { "ok\n".to_owned() } else { shared.health.report() };
+    (status, text)
+}
+
+async fn metrics_text(State(shared): State<Shared>) -> impl IntoResponse {
+    ([(header::CONTENT_TYPE, "text/plain; version=0.0.4")], shared.metrics.text())
+}

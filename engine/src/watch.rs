@@ -1,0 +1,128 @@
+//! What every watch of the API server has in common: how long it waits after an error, and what the error means to a person.
+
+use std::time::Duration;
+
+use kube::runtime::{utils::Backoff, watcher};
+use tokio::time::Instant;
+
+/// The longest pause between two tries: whoever fixes the cause should not wait for long.
+const MAX_PAUSE: Duration = Duration::from_secs(5);
+const FIRST_PAUSE: Duration = Duration::from_millis(200);
+
+/// Pauses that double, until there was none for a while.
+#[derive(Debug, Default)]
+pub(crate) struct Pauses {
+    tries: u32,
+    last: Option<Instant>,
+}
+
+impl Iterator for Pauses {
+    type Item = Duration;
+
+    fn next(&mut self) -> Option<Duration> {
+        let pause = FIRST_PAUSE.saturating_mul(1 << self.tries.min(10)).min(MAX_PAUSE);
+        self.tries += 1;
+        self.last = Some(Instant::now());
+        Some(pause)
+    }
+}
+
+impl Backoff for Pauses {
+    /// Called for whatever a watch tells, which begins with "I begin" even if nothing comes of it.
+    fn reset(&mut self) {
+        if self.last.is_some_and(|last| last.elapsed() > 2 * MAX_PAUSE) {
+            *self = Pauses::default();
+        }
+    }
+}
+
+/// What an error of a watch means, and the way out. `None` for what is part of the life of a watch.
+pub(crate) fn explain_watch(resource: &str, error: &watcher::Error) -> Option<String> {
+    match error {
+        watcher::Error::InitialListFailed(error) => Some(explain("list", resource, error)),
+        watcher::Error::WatchStartFailed(error) => Some(explain("watch", resource, error)),
+        watcher::Error::WatchFailed(error) => Some(explain("watch", resource, error)),
+        // The server forgot where we were: the watch begins again by itself.
+        watcher::Error::WatchError(status) if status.code == 410 => None,
+        watcher::Error::WatchError(status) => Some(explain("watch", resource, &kube::Error::Api(status.clone()))),
+        watcher::Error::NoResourceVersion => Some(format!("the API server does not let {resource} be watched")),
+    }
+}
+
+/// What an error of a request means, and the way out.
+pub(crate) fn explain(verb: &str, resource: &str, error: &kube::Error) -> String {
+    match error {
+        kube::Error::Api(status) if status.code == 403 => {
+            format!("not allowed to {verb} {resource}: grant the verb `{verb}` to this ServiceAccount")
+        }
+        kube::Error::Api(status) if status.code == 401 => {
+            format!("the API server does not know who asks to {verb} {resource}: the credentials are wrong or too old")
+        }
+        kube::Error::Api(status) if status.code == 404 && resource.ends_with(".portal.io") => format!(
+            "the API server does not know {resource}: install the definitions with \
+             `portal generate crds | kubectl apply --server-side -f -`"
+        ),
+        kube::Error::Api(status) => format!("could not {verb} {resource}: {} ({})", status.message, status.code),
+        error => format!("could not {verb} {resource}: {}", chain(error)),
+    }
+}
+
+/// An error and what is behind it, in one line.
+pub(crate) fn chain(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(error) = source {
+        let more = error.to_string();
+        // Some errors repeat the one behind them.
+        if !text.ends_with(&more) {
+            text.push_str(": ");
+            text.push_str(&more);
+        }
+        source = error.source();
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn pauses_double_up_to_a_bound_and_begin_again_after_a_while() {
+        let mut pauses = Pauses::default();
+        let mut seconds = Vec::new();
+        for _ in 0..8 {
+            seconds.extend(pauses.next().map(|pause| pause.as_secs_f64()));
+            pauses.reset();
+        }
+        assert_eq!(seconds, [0.2, 0.4, 0.8, 1.6, 3.2, 5.0, 5.0, 5.0]);
+        tokio::time::advance(Duration::from_secs(11)).await;
+        pauses.reset();
+        assert_eq!(pauses.next(), Some(FIRST_PAUSE));
+    }
+
+    #[track_caller]
+    fn check(verb: &str, resource: &str, code: u16, expected: &str) {
+        let mut status = kube::core::Status::failure("something", "Something");
+        status.code = code;
+        assert_eq!(explain(verb, resource, &kube::Error::Api(status.boxed())), expected);
+    }
+
+    #[test]
+    fn errors_say_the_way_out() {
+        check(
+            "watch",
+            "portalrules.portal.io",
+            403,
+            "not allowed to watch portalrules.portal.io: grant the verb `watch` to this ServiceAccount",
+        );
+        check(
+            "list",
+            "portalrules.portal.io",
+            404,
+            "the API server does not know portalrules.portal.io: install the definitions with \
+             `portal generate crds | kubectl apply --server-side -f -`",
+        );
+        check("list", "leases", 500, "could not list leases: something (500)");
+    }
+}

@@ -1,0 +1,185 @@
+//! `portal engine`: flags, environment and a file of settings, then the engine.
+
+mod config;
+mod logs;
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use anyhow::{Context as _, bail};
+use clap::Args;
+use portal_engine::{
+    holder::Timing,
+    run::{self, Settings, Shutdown},
+};
+use tokio::signal::unix::{SignalKind, signal};
+
+pub(crate) use self::config::with_file;
+use self::logs::Logs;
+
+/// Run the engine: load rules, resolve the kinds that they name, and report on each rule
+///
+/// Every setting is a flag, an environment variable and a key of the file of `--config`, which is the flag in camel case
+/// (`rulesFolder`). A flag wins over the environment, and the environment over the file.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Examples:\n  portal engine --rules-from-cluster\n  portal engine --rules-folder /etc/portal/rules --listen 127.0.0.1:8080\n  PORTAL_RULES_FROM_CLUSTER=true portal engine --config /etc/portal/engine.yaml"
+)]
+pub(crate) struct Arguments {
+    /// A YAML file with settings. Its `log` is followed while the engine runs
+    #[arg(long, value_name = "FILE", env = "PORTAL_CONFIG")]
+    config: Option<PathBuf>,
+
+    /// Load the cluster's PortalClusterRule and PortalRule objects, and write their status
+    #[arg(long, env = "PORTAL_RULES_FROM_CLUSTER")]
+    rules_from_cluster: bool,
+
+    /// Load the rules of the YAML and JSON files below a folder, and follow their changes
+    #[arg(long, value_name = "DIR", env = "PORTAL_RULES_FOLDER")]
+    rules_folder: Option<PathBuf>,
+
+    /// The name of the PortalInstance that this engine belongs to
+    #[arg(long, value_name = "NAME", env = "PORTAL_INSTANCE", default_value = "default")]
+    instance: String,
+
+    /// The namespace of the engine, where its Lease is
+    #[arg(long, value_name = "NAMESPACE", env = "PORTAL_NAMESPACE", default_value = "portal-system")]
+    namespace: String,
+
+    /// Who this replica is, as the Lease tells it: the name of the pod, or else of the host
+    #[arg(long, value_name = "NAME", env = "PORTAL_IDENTITY")]
+    identity: Option<String>,
+
+    /// Where /healthz, /readyz and /metrics are
+    #[arg(long, value_name = "ADDRESS", env = "PORTAL_LISTEN", default_value = "0.0.0.0:8080")]
+    listen: SocketAddr,
+
+    /// How the API server is reached; else KUBECONFIG, ~/.kube/config or the pod's ServiceAccount
+    #[arg(long, value_name = "FILE", env = "PORTAL_KUBECONFIG")]
+    kubeconfig: Option<PathBuf>,
+
+    /// What is logged: a level, or levels of modules such as `info,portal_engine::rules=debug`
+    #[arg(long, value_name = "LEVELS", env = "PORTAL_LOG", default_value = "info")]
+    log: String,
+
+    /// After how many seconds without a sign of life another replica takes over
+    #[arg(long, value_name = "SECONDS", env = "PORTAL_LEASE_DURATION", default_value_t = 15)]
+    lease_duration: u64,
+
+    /// After how many seconds without success the holder stops to act
+    #[arg(long, value_name = "SECONDS", env = "PORTAL_LEASE_RENEW_DEADLINE", default_value_t = 10)]
+    lease_renew_deadline: u64,
+
+    /// How many seconds are between two tries to take or renew the Lease
+    #[arg(long, value_name = "SECONDS", env = "PORTAL_LEASE_RETRY", default_value_t = 2)]
+    lease_retry: u64,
+
+    /// Judge what enters the cluster (not there yet)
+    #[arg(long, env = "PORTAL_ADMISSION")]
+    admission: bool,
+
+    /// Judge what is in the cluster (not there yet)
+    #[arg(long, env = "PORTAL_AUDIT")]
+    audit: bool,
+
+    /// Judge what NetworkPolicies allow (not there yet)
+    #[arg(long, env = "PORTAL_NETWORK")]
+    network: bool,
+
+    /// Act on violations (not there yet)
+    #[arg(long, env = "PORTAL_ACTIONS")]
+    actions: bool,
+}
+
+pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
+    let settings = settings(arguments)?;
+    let logs = Logs::start(&arguments.log)?;
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    let is_well = runtime.block_on(async {
+        let (stop, shutdown) = Shutdown::new();
+        let mut terminate = signal(SignalKind::terminate())?;
+        let mut interrupt = signal(SignalKind::interrupt())?;
+        tokio::spawn(async move {
+            tokio::select! {
+                _ = terminate.recv() => {}
+                _ = interrupt.recv() => {}
+            }
+            stop.send_replace(true);
+        });
+        if let Some(path) = arguments.config.clone() {
+            tokio::spawn(config::follow_log(path, logs));
+        }
+        let kubeconfig = arguments.kubeconfig.clone();
+        // No layer counts yet.
+        let (_, counts) = tokio::sync::mpsc::channel(1);
+        run::run(move || connect(kubeconfig.clone()), settings, counts, shutdown).await.map_err(anyhow::Error::from)
+    })?;
+    Ok(if is_well { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+fn settings(arguments: &Arguments) -> anyhow::Result<Settings> {
+    let layers = [
+        ("admission", arguments.admission),
+        ("audit", arguments.audit),
+        ("network", arguments.network),
+        ("actions", arguments.actions),
+    ];
+    if let Some((layer, _)) = layers.iter().find(|(_, is_wanted)| *is_wanted) {
+        bail!("the layer `{layer}` is not there yet: this engine loads rules and reports on them; leave out --{layer}");
+    }
+    if !arguments.rules_from_cluster && arguments.rules_folder.is_none() {
+        bail!("there are no rules to load: give --rules-from-cluster, --rules-folder DIR, or both");
+    }
+    let seconds = Duration::from_secs;
+    let timing = Timing::new(
+        seconds(arguments.lease_duration),
+        seconds(arguments.lease_renew_deadline),
+        seconds(arguments.lease_retry),
+    );
+    Ok(Settings {
+        instance: name("instance", &arguments.instance)?,
+        namespace: name("namespace", &arguments.namespace)?,
+        identity: arguments.identity.clone().unwrap_or_else(host_name),
+        listen: arguments.listen,
+        rules_from_cluster: arguments.rules_from_cluster,
+        rules_folder: arguments.rules_folder.clone(),
+        timing: timing.context("the times of the Lease do not fit")?,
+    })
+}
+
+/// A name that objects can have.
+fn name(flag: &str, name: &str) -> anyhow::Result<String> {
+    let is_inner = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
+    let is_end = |byte: Option<&u8>| byte.is_some_and(|byte| *byte != b'-');
+    let bytes = name.as_bytes();
+    if !bytes.iter().all(|byte| is_inner(*byte)) || !is_end(bytes.first()) || !is_end(bytes.last()) || name.len() > 63 {
+        bail!("--{flag} `{name}` is no name of an object: up to 63 of a-z, 0-9 and -, not at an end");
+    }
+    Ok(name.to_owned())
+}
+
+fn host_name() -> String {
+    let name = std::env::var("HOSTNAME").ok().or_else(|| std::fs::read_to_string("/proc/sys/kernel/hostname").ok());
+    name.map(|name| name.trim().to_owned()).filter(|name| !name.is_empty()).unwrap_or_else(|| "portal".to_owned())
+}
+
+/// A client for the API server, by the configuration as it is now.
+async fn connect(kubeconfig: Option<PathBuf>) -> Result<kube::Client, String> {
+    let config = match &kubeconfig {
+        Some(path) => {
+            let kubeconfig = kube::config::Kubeconfig::read_from(path).map_err(|error| chain(&error))?;
+            kube::Config::from_custom_kubeconfig(kubeconfig, &kube::config::KubeConfigOptions::default())
+                .await
+                .map_err(|error| chain(&error))?
+        }
+        None => kube::Config::infer().await.map_err(|error| chain(&error))?,
+    };
+    kube::Client::try_from(config).map_err(|error| chain(&error))
+}
+
+fn chain(error: &(dyn std::error::Error + 'static)) -> String {
+    let causes = std::iter::successors(Some(error), |error| error.source());
+    causes.map(ToString::to_string).collect::<Vec<_>>().join(": ")
+}

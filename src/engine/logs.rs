@@ -1,0 +1,33 @@
+//! Logs as JSON, one object a line.
+
+use anyhow::Context as _;
+use tracing_subscriber::{EnvFilter, Registry, fmt, layer::SubscriberExt as _, reload, util::SubscriberInitExt as _};
+
+/// What is logged, which can be changed.
+#[derive(Clone)]
+pub(crate) struct Logs {
+    filter: reload::Handle<EnvFilter, Registry>,
+}
+
+impl Logs {
+    /// Starts to log.
+    pub(crate) fn start(levels: &str) -> anyhow::Result<Logs> {
+        let (filter, handle) = reload::Layer::new(parse(levels)?);
+        let lines = fmt::layer().json().flatten_event(true).with_current_span(false).with_span_list(false);
+        tracing_subscriber::registry().with(filter).with(lines.with_writer(std::io::stderr)).init();
+        Ok(Logs { filter: handle })
+    }
+
+    /// Changes what is logged from now on.
+    pub(crate) fn change(&self, levels: &str) -> anyhow::Result<()> {
+        Ok(self.filter.reload(parse(levels)?)?)
+    }
+}
+
+fn parse(levels: &str) -> anyhow::Result<EnvFilter> {
+    EnvFilter::builder().parse(levels).with_context(|| {
+        format!(
+            "`{levels}` says no levels: write error, warn, info, debug or trace, or module=level, with commas between"
+        )
+    })
+}
