@@ -2,9 +2,11 @@
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking, in its helper functions too")]
 
+mod chance;
 mod conformance;
 mod expressions;
 mod generated;
 mod layering;
+mod properties;
 mod rules;
 mod setup;

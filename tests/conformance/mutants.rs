@@ -1,6 +1,6 @@
 //! Expressions that are almost right, made from right ones: the corpora hold few that are wrong.
 
-use super::chance::Random;
+use crate::chance::Random;
 
 /// What is put into expressions: everything that has a meaning of its own, and some that has none.
 const PIECES: &str = r#"

@@ -1,13 +1,14 @@
 //! The rules for the Pod Security Standards say the same as Kubernetes does.
 
 mod judges;
-mod pods;
+pub(crate) mod pods;
 
 use std::collections::BTreeSet;
 use std::fs;
 
 use serde_json::{Value, json};
 
+use crate::chance::Random;
 use judges::{Oracle, Violated, check, check_files, library};
 
 const LEVELS: [&str; 2] = ["baseline", "restricted"];
@@ -114,8 +115,8 @@ fn the_pods_that_come_with_kubernetes_pass_and_fail_as_they_should() {
 #[test]
 fn ten_thousand_pods_violate_what_kubernetes_says_they_violate() {
     let oracle = Oracle::find();
-    let mut generator = pods::Pods::new();
-    let pods: Vec<Value> = (0..PODS).map(|_| generator.pod()).collect();
+    let (generator, mut random) = (pods::Pods::new(), Random::new(0));
+    let pods: Vec<Value> = (0..PODS).map(|_| generator.pod(&mut random)).collect();
     let deployments: Vec<Value> = pods.iter().take(DEPLOYMENTS).map(deployment).collect();
     let theirs = oracle.judge(LEVELS, &pods);
     for (number, level) in LEVELS.into_iter().enumerate() {

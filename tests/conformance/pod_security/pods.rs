@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::super::chance::Random;
+use crate::chance::Random;
 
 /// Fields of a pod and values for them.
 const POD_FIELDS: &str = r#"
@@ -96,14 +96,13 @@ const SYSCTLS: &str = "
 type Setting = (String, Value);
 
 /// Makes pods: many that are right but for one thing, some that are right, some that are not at all.
-pub(super) struct Pods {
-    random: Random,
+pub(crate) struct Pods {
     pod: Vec<Setting>,
     container: Vec<Setting>,
 }
 
 impl Pods {
-    pub(super) fn new() -> Pods {
+    pub(crate) fn new() -> Pods {
         let mut pod = table(POD_FIELDS);
         let mut container = table(CONTAINER_FIELDS);
         for (field, value) in table(PROFILE_FIELDS) {
@@ -123,18 +122,18 @@ impl Pods {
             let values = HANDLERS.split_whitespace().map(|text| serde_json::from_str(text).unwrap());
             container.extend(values.map(|value| (handler.to_owned(), value)));
         }
-        Pods { random: Random::new(0), pod, container }
+        Pods { pod, container }
     }
 
-    pub(super) fn pod(&mut self) -> Value {
-        let is_bare = self.random.below(8) == 0;
-        let changes = match self.random.below(8) {
+    pub(crate) fn pod(&self, random: &mut Random) -> Value {
+        let is_bare = random.below(8) == 0;
+        let changes = match random.below(8) {
             0 => 0,
             1..5 => 1,
-            5 | 6 => 2 + self.random.below(3),
-            _ => 5 + self.random.below(20),
+            5 | 6 => 2 + random.below(3),
+            _ => 5 + random.below(20),
         };
-        let mut pod = self.valid();
+        let mut pod = Pods::valid(random);
         if is_bare {
             for container in containers(&mut pod) {
                 container.as_object_mut().unwrap().remove("securityContext");
@@ -142,16 +141,16 @@ impl Pods {
             pod["spec"].as_object_mut().unwrap().remove("securityContext");
         }
         for _ in 0..changes {
-            self.change(&mut pod);
+            self.change(random, &mut pod);
         }
         pod
     }
 
     /// A pod that is allowed everywhere.
-    fn valid(&mut self) -> Value {
+    fn valid(random: &mut Random) -> Value {
         let security_context = json!({"allowPrivilegeEscalation": false, "capabilities": {"drop": ["ALL"]}});
         let mut list = |least: usize, most: usize, prefix: &str| {
-            let count = least + self.random.below(most - least + 1);
+            let count = least + random.below(most - least + 1);
             let named = |n| json!({"name": format!("{prefix}{n}"), "image": "a", "securityContext": security_context});
             (0..count).map(named).collect::<Vec<Value>>()
         };
@@ -169,14 +168,14 @@ impl Pods {
     }
 
     /// Sets one field, of the pod or of one of its containers.
-    fn change(&mut self, pod: &mut Value) {
-        let at = self.random.below(self.pod.len() + self.container.len());
+    fn change(&self, random: &mut Random, pod: &mut Value) {
+        let at = random.below(self.pod.len() + self.container.len());
         if let Some((field, value)) = self.pod.get(at) {
             return set(pod, field, value);
         }
         let (field, value) = &self.container[at - self.pod.len()];
         let mut containers = containers(pod);
-        let chosen = self.random.below(containers.len());
+        let chosen = random.below(containers.len());
         set(containers[chosen], field, value);
     }
 }

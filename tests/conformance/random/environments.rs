@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::super::chance::Random;
+use crate::chance::Random;
 
 /// Texts that a program may stumble over.
 const ODD: [&str; 22] = [

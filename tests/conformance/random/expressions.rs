@@ -2,13 +2,13 @@
 
 use serde_json::{Map, Value};
 
-use super::super::chance::Random;
 use super::environments::environment;
 use super::functions::Function;
 use super::literals::literal;
 use super::operators::{BINARY, FORMS, Operator, is_loose};
 use super::sorts::{PLAIN, Sort};
 use super::trees::Tree;
+use crate::chance::Random;
 
 /// An expression, and what it is evaluated on.
 #[derive(Clone, Debug)]

@@ -1,7 +1,7 @@
 //! Literals of every sort, in all the ways in which they can be written.
 
-use super::super::chance::Random;
 use super::sorts::Sort;
+use crate::chance::Random;
 
 const LETTERS: [&str; 18] =
     ["a", "b", "A", "web", "0", " ", "-", ".", ":", "/", "é", "日", "😀", "ß", "'", "\"", "`", "\\"];
