@@ -1,6 +1,9 @@
 //! What rules need: which kinds are watched, which requests must reach the webhook, which verbs actions use, and what an
 //! author must be allowed to do. Computed from the text of the rules alone, with the rules that cause each need.
 
+#[cfg(test)]
+mod tests;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 

@@ -44,14 +44,14 @@ pub(crate) fn rules(yaml: &str) -> (RuleSet, Vec<String>) {
     (rules, problems.iter().map(|problem| format!("{:?}: {problem}", problem.level)).collect())
 }
 
-/// Judges the creation of an object.
-pub(crate) fn judge(rules: &RuleSet, object: &Document, cluster: &Objects) -> String {
+/// The creation of an object.
+pub(crate) fn creation(object: &Document) -> Event<'_> {
     let root = object.root();
     let (group, version, kind) = gvk(root);
     let kind = Kinds::builtin().get(group, kind).unwrap();
     let metadata = root.get_str("metadata").unwrap();
     let text = |name| metadata.get_str(name).and_then(Node::as_str);
-    let event = Event {
+    Event {
         front: Some(Front::Admission),
         operation: Operation::Create,
         kind,
@@ -63,12 +63,12 @@ pub(crate) fn judge(rules: &RuleSet, object: &Document, cluster: &Objects) -> St
         old_object: None,
         request: None,
         now: Moment::new(1_800_000_000, 0),
-    };
-    render(&event, rules, cluster)
+    }
 }
 
-pub(crate) fn render(event: &Event<'_>, rules: &RuleSet, cluster: &Objects) -> String {
-    let evaluation = evaluate(rules, cluster, event, &Limits::default());
+/// Judges the creation of an object.
+pub(crate) fn judge(rules: &RuleSet, object: &Document, cluster: &Objects) -> String {
+    let evaluation = evaluate(rules, cluster, &creation(object), &Limits::default());
     let mut text = String::new();
     for violation in &evaluation.violations {
         let saw = violation.saw.as_deref().unwrap_or("nothing");

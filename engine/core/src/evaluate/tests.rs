@@ -1,8 +1,14 @@
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use expect_test::{Expect, expect};
+use portal_document::Document;
 
-use crate::testing::{Objects, documents, judge, rules};
+use super::*;
+use crate::{
+    lookup::Lookup,
+    testing::{Objects, creation, documents, judge, rules},
+};
 
 /// Compiles rules, judges an object by them, and compares what comes out.
 #[track_caller]
@@ -269,5 +275,114 @@ fn a_rule_of_a_namespace_never_leaves_it() {
         shop/r failed: 1:22: a PortalRule sees its own namespace only, and this one asks for services in `api`
          | len(cluster.services.list(metadata.labels.app)) == 0
          |                      ^"#]],
+    );
+}
+
+/// Answers with what was fetched from a cluster, and needs everything else.
+struct Fetched {
+    cluster: Objects,
+    answers: BTreeMap<Query, Vec<Arc<Document>>>,
+}
+
+impl Lookup for Fetched {
+    fn answer(&self, query: &Query) -> Answer {
+        match self.answers.get(query) {
+            Some(found) => Answer::Found(found.clone()),
+            None => Answer::Needs,
+        }
+    }
+}
+
+/// Evaluates until nothing is needed, as a caller does, and tells of each round.
+#[track_caller]
+fn check_rounds(cluster: &str, rule: &str, expected: Expect) {
+    let (rules, problems) = rules(rule);
+    assert_eq!(problems, Vec::<String>::new());
+    let cluster =
+        Objects(documents(cluster).into_iter().filter(|document| !document.root().is_null()).map(Arc::new).collect());
+    let mut lookup = Fetched { cluster, answers: Default::default() };
+    let pod = documents(POD).remove(0);
+    let mut lines = Vec::new();
+    loop {
+        let evaluation = evaluate(&rules, &lookup, &creation(&pod), &Limits::default());
+        lines.extend(evaluation.violations.iter().map(|found| format!("{}: {}", found.rule, found.message)));
+        lines.extend(evaluation.failures.iter().map(|failed| format!("{} failed: {}", failed.rule, failed.error)));
+        if evaluation.needs.is_empty() {
+            break;
+        }
+        for query in evaluation.needs {
+            lines.push(format!("needs {} in {:?}: {:?}", query.kind.plural, query.namespace, query.filter));
+            let Answer::Found(found) = lookup.cluster.answer(&query) else { panic!("the cluster knows") };
+            // Whoever needs the same again would ask for ever.
+            assert!(lookup.answers.insert(query, found).is_none());
+        }
+    }
+    expected.assert_eq(&lines.join("\n"));
+}
+
+const CHAIN: &str = "
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: first, namespace: shop}
+data: {next: second}
+---
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: second, namespace: shop}
+data: {next: third}
+";
+
+#[test]
+fn a_consistent_read_that_is_not_at_hand_is_needed_and_decides_in_the_next_round() {
+    let rule = pod_rule("consistentCluster.configmaps.byName('shop', 'first').data.next == 'second'");
+    check_rounds(
+        CHAIN,
+        &rule,
+        expect![[r#"
+        needs configmaps in Some("shop"): Name("first")
+        r: configmaps.data.next is "second""#]],
+    );
+    check_rounds("", &rule, expect![[r#"needs configmaps in Some("shop"): Name("first")"#]]);
+}
+
+#[test]
+fn a_read_that_depends_on_another_needs_a_round_of_its_own() {
+    let rule = pod_rule(
+        "let entry = cluster.consistent.configmaps.byName('shop', 'first'); cluster.consistent.configmaps.byName('shop', entry.data.next).data.next == 'third'",
+    );
+    check_rounds(CHAIN, &rule, expect![[r#"
+        needs configmaps in Some("shop"): Name("first")
+        needs configmaps in Some("shop"): Name("second")
+        r: consistent.configmaps.data.next is "third""#]]);
+}
+
+#[test]
+fn a_rule_that_needs_nothing_is_decided_while_another_waits() {
+    let rules = format!(
+        "{}---\nname: plain\nmatch: {{gvk: [{{kind: Pod}}]}}\nrule: spec.hostNetwork\n",
+        pod_rule("len(consistentCluster.configmaps.list('shop')) == 2")
+    );
+    check_rounds(
+        CHAIN,
+        &rules,
+        expect![[r#"
+        plain: spec.hostNetwork is true
+        needs configmaps in Some("shop"): Labels(Selector { requirements: {} })
+        r: len(configmaps) is 2
+        plain: spec.hostNetwork is true"#]],
+    );
+}
+
+#[test]
+fn the_same_read_of_many_containers_is_needed_once() {
+    let rule = pod_rule(
+        "container.name == 'app' && len(consistentCluster.configmaps.list('shop')) == 2 || len(consistentCluster.configmaps.list('shop')) == 3",
+    );
+    check_rounds(
+        CHAIN,
+        &rule,
+        expect![[r#"
+        needs configmaps in Some("shop"): Labels(Selector { requirements: {} })
+        r: container app: name is "app", len(configmaps) is 2"#]],
     );
 }
