@@ -1,5 +1,7 @@
 //! Rules against objects in files: the same verdicts whoever asks, and a clear line for everything that is wrong.
 
+mod bad_input;
+
 use std::fs;
 use std::io::Write as _;
 use std::path::Path;
@@ -114,45 +116,6 @@ fn the_exit_code_says_how_it_went() {
                  \"latest\"\n1 violation (1 warn) in 1 object, 2 rules";
     check(files(latest).path(), &[], 0, shown);
     check(files(latest).path(), &["--warn-as-error"], 1, shown);
-}
-
-#[test]
-fn what_cannot_be_read_is_told_and_the_rest_is_judged() {
-    let bomb = "a: &a [x,x,x,x,x,x,x,x,x,x]\nb: &b [*a,*a,*a,*a,*a,*a,*a,*a,*a,*a]\nc: &c [*b,*b,*b,*b,*b,*b,*b,*b,*b,*b]\n\
-                d: &d [*c,*c,*c,*c,*c,*c,*c,*c,*c,*c]\ne: &e [*d,*d,*d,*d,*d,*d,*d,*d,*d,*d]\nf: &f [*e,*e,*e,*e,*e,*e,*e,*e,*e,*e]\n\
-                g: [*f,*f,*f,*f,*f,*f,*f,*f,*f,*f]\n";
-    let folder = folder(&[
-        ("rules/a.yaml", RULE.as_bytes()),
-        ("rules/b.yaml", b"name: typo\nmatch: {gvk: [{kind: Pod}]}\nrulle: 'true'\n"),
-        ("objects/a-tab.yaml", b"a:\n\tb: 1\n---\nnot: an object\n"),
-        ("objects/b-bomb.yaml", bomb.as_bytes()),
-        ("objects/c-empty.yaml", b""),
-        ("objects/d-binary.yaml", b"\x7fELF\x00\xff\xfe"),
-        (
-            "objects/e-good.json",
-            br#"{"apiVersion":"v1","kind":"Pod","metadata":{"name":"j"},"spec":{"containers":[]}}"#,
-        ),
-        ("objects/f-bad.yaml", BAD.as_bytes()),
-        ("objects/notes.txt", b"not looked at"),
-    ]);
-    std::os::unix::fs::symlink(folder.path().join("objects"), folder.path().join("objects/z-around")).unwrap();
-    std::os::unix::fs::symlink("nowhere", folder.path().join("objects/g-dangling.yaml")).unwrap();
-    check(
-        folder.path(),
-        &[],
-        2,
-        "
-FOLDER/objects/f-bad.yaml:1 Pod default/bad
-  deny   no-privileged (medium): container a: securityContext.privileged is true
-error: FOLDER/rules/b.yaml:3:1: rule typo: rulle: unknown field `rulle`, did you mean `rule`?
-error: FOLDER/rules/b.yaml:1:1: rule typo: `rule` is missing
-error: FOLDER/objects/a-tab.yaml:2:2: tabs disallowed within this context (block indentation)
-error: FOLDER/objects/a-tab.yaml:4: this is no Kubernetes object: it has no apiVersion and kind
-error: FOLDER/objects/b-bomb.yaml:4:14: aliases and merge keys expand to too much
-error: FOLDER/objects/d-binary.yaml:1: this is not text in UTF-8
-error: FOLDER/objects/g-dangling.yaml: this file cannot be read: No such file or directory (os error 2)
-1 violation (1 deny) in 3 objects, 2 rules, 7 errors",
-    );
 }
 
 #[test]

@@ -154,8 +154,11 @@ impl Piece {
     fn parse(&self) -> Result<Vec<Placed>, Problem> {
         let bytes = &self.text[self.start..self.end];
         let text = std::str::from_utf8(bytes).map_err(|error| {
-            let line = bytes[..error.valid_up_to()].iter().filter(|byte| **byte == b'\n').count();
-            self.problem(Some(self.first_line + line), None, "this is not text in UTF-8".to_owned())
+            let before = String::from_utf8_lossy(&bytes[..error.valid_up_to()]);
+            let (lines, last) =
+                before.rsplit_once('\n').map_or((0, &*before), |(lines, last)| (1 + lines.matches('\n').count(), last));
+            let column = 1 + last.chars().count();
+            self.problem(Some(self.first_line + lines), Some(column), "this is not text in UTF-8".to_owned())
         })?;
         let limits = Limits { bytes: MAX_DOCUMENT, ..Limits::default() };
         let options = Options { limits, interning: Interning::Add, ..Options::default() };
@@ -191,7 +194,7 @@ impl Piece {
         bytes.windows(word.len()).any(|window| window == word.as_bytes())
     }
 
-    fn problem(&self, line: Option<usize>, column: Option<usize>, message: String) -> Problem {
+    pub(crate) fn problem(&self, line: Option<usize>, column: Option<usize>, message: String) -> Problem {
         Problem { file: self.file.to_string(), line, column, message }
     }
 }

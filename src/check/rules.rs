@@ -81,6 +81,9 @@ fn read_rules(
     };
     for piece in pieces {
         let (documents, mut damaged) = piece.documents();
+        if documents.is_empty() && damaged.is_empty() {
+            problems.push(piece.problem(Some(1), Some(1), "there is no rule in this file: it is empty".to_owned()));
+        }
         problems.append(&mut damaged);
         for placed in &documents {
             let objects = files::items(placed.document.root());

@@ -57,7 +57,8 @@ pub fn compile(source: &str, schema: &Schema, mode: Mode) -> Result<Program, Err
         unchecked: 0,
     };
     let root = compiler.value(tree.root)?.op;
-    if compiler.facts.reads.is_empty() && compiler.calls.is_empty() && !compiler.facts.uses_now && !compiler.strict {
+    if compiler.facts.reads.is_empty() && compiler.calls.is_empty() && compiler.facts.now.is_none() && !compiler.strict
+    {
         compiler.warn(tree.node(tree.root).at, "this reads nothing, so its answer is always the same");
     }
     let Compiler { strict, declared, roots, mut facts, calls, warnings, .. } = compiler;

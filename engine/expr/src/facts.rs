@@ -10,8 +10,8 @@ pub struct Facts {
     pub reads: Vec<Read>,
     /// The arguments of each call of the host, in the order of the program's call sites.
     pub calls: Vec<Vec<ArgumentShape>>,
-    /// Whether the answer depends on when it is asked for.
-    pub uses_now: bool,
+    /// Where the time is asked for first, by line and column: the answer depends on when it is asked for.
+    pub now: Option<(u32, u32)>,
 }
 
 /// A part of a root that is read, with everything below it.

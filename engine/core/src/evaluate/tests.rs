@@ -245,28 +245,34 @@ fn a_rule_of_a_namespace_never_leaves_it() {
     check(
         &rule("true"),
         &POD.replace("shop", "other"),
-        expect!["Warning: rule shop/r: spec.rule: 1:1: this reads nothing, so its answer is always the same"],
+        expect![[r#"
+            Warning: rule shop/r: spec.rule: 1:1: this reads nothing, so its answer is always the same
+             | true
+             | ^"#]],
     );
     check(
         &rule("len(cluster.secrets.list('other')) > 0"),
         "",
-        expect![[
-            r#"Error: rule shop/r: spec.rule: 1:21: a PortalRule sees its own namespace only: write "shop" or metadata.namespace"#
-        ]],
+        expect![[r#"
+            Error: rule shop/r: spec.rule: 1:21: a PortalRule sees its own namespace only: write "shop" or metadata.namespace
+             | len(cluster.secrets.list('other')) > 0
+             |                     ^"#]],
     );
     check(
         &rule("len(cluster.secrets.list('*')) > 0"),
         "",
-        expect![[
-            r#"Error: rule shop/r: spec.rule: 1:21: a PortalRule sees its own namespace only: write "shop" or metadata.namespace"#
-        ]],
+        expect![[r#"
+            Error: rule shop/r: spec.rule: 1:21: a PortalRule sees its own namespace only: write "shop" or metadata.namespace
+             | len(cluster.secrets.list('*')) > 0
+             |                     ^"#]],
     );
     check(
         &rule("cluster.nodes.byName('a') != nil"),
         "",
-        expect![
-            "Error: rule shop/r: spec.rule: 1:15: a PortalRule sees its own namespace only, and `nodes` are in none"
-        ],
+        expect![[r#"
+            Error: rule shop/r: spec.rule: 1:15: a PortalRule sees its own namespace only, and `nodes` are in none
+             | cluster.nodes.byName('a') != nil
+             |               ^"#]],
     );
     check(
         &rule("len(cluster.services.list(metadata.labels.app)) == 0"),
@@ -350,10 +356,14 @@ fn a_read_that_depends_on_another_needs_a_round_of_its_own() {
     let rule = pod_rule(
         "let entry = cluster.consistent.configmaps.byName('shop', 'first'); cluster.consistent.configmaps.byName('shop', entry.data.next).data.next == 'third'",
     );
-    check_rounds(CHAIN, &rule, expect![[r#"
+    check_rounds(
+        CHAIN,
+        &rule,
+        expect![[r#"
         needs configmaps in Some("shop"): Name("first")
         needs configmaps in Some("shop"): Name("second")
-        r: consistent.configmaps.data.next is "third""#]]);
+        r: consistent.configmaps.data.next is "third""#]],
+    );
 }
 
 #[test]

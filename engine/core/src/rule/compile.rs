@@ -7,7 +7,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use portal_crds::{Mode, RuleSpec};
-use portal_expr::{Error, Facts, Moment, Schema, Segment};
+use portal_expr::{Error, Facts, Moment, Phase, Schema, Segment};
 
 use crate::{
     context::{
@@ -120,13 +120,11 @@ impl<'a> Compiler<'a> {
         let fronts = self.fronts(reads_request);
         let lookups = self.lookups(&*expression);
         let message = self.message(schema, per_container);
-        let uses_now = facts.uses_now;
-        if uses_now && fronts.contains(&Front::Audit) {
-            self.warning(
-                &["rule"],
-                "`now()` changes without an event: audit asks again only when the object changes or on a resync"
-                    .to_owned(),
-            );
+        let uses_now = facts.now.is_some();
+        if let Some(place) = facts.now.filter(|_| fronts.contains(&Front::Audit)) {
+            let message =
+                "`now()` changes without an event: audit asks again only when the object changes or on a resync";
+            self.add_at(Level::Warning, place, message.to_owned());
         }
         self.warn_of_unreachable(&judged);
         Some(Rule {
@@ -223,8 +221,7 @@ impl<'a> Compiler<'a> {
         match self.engine.compile(&self.spec.rule, schema) {
             Ok(expression) => {
                 for warning in expression.warnings() {
-                    let place = format!("{}:{}: {}", warning.line, warning.column, warning.message);
-                    self.warning(&["rule"], place);
+                    self.add_at(Level::Warning, (warning.line, warning.column), warning.message.clone());
                 }
                 Some(expression)
             }
@@ -300,17 +297,16 @@ impl<'a> Compiler<'a> {
 
     fn warn_of_unreachable(&mut self, judged: &[JudgedKind]) {
         let matching = &self.spec.matching;
-        let needs_namespace = matching.namespace_selector.is_some()
-            || matching.namespaces.as_ref().is_some_and(|globs| !globs.include.is_empty());
+        let names_namespaces = if matching.namespaces.as_ref().is_some_and(|globs| !globs.include.is_empty()) {
+            Some("namespaces")
+        } else {
+            matching.namespace_selector.as_ref().map(|_| "namespaceSelector")
+        };
         for judged in judged.iter().filter(|judged| !judged.kind.namespaced && judged.kind.kind != "Namespace") {
-            if needs_namespace {
-                self.warning(
-                    &["match"],
-                    format!(
-                        "`{}` is in no namespace, so a rule that names namespaces never judges one",
-                        judged.kind.kind
-                    ),
-                );
+            if let Some(field) = names_namespaces {
+                let kind = &judged.kind.kind;
+                let message = format!("`{kind}` is in no namespace, so a rule that names namespaces never judges one");
+                self.warning(&["match", field], message);
             }
         }
         let excluded = matching.namespaces.as_ref().filter(|globs| {
@@ -340,6 +336,18 @@ impl<'a> Compiler<'a> {
         self.error(field, hint.unwrap_or_else(|| error.message.clone()));
         if let Some(diagnostic) = self.diagnostics.last_mut() {
             diagnostic.excerpt = Some(Excerpt { line: error.line, column: error.column, text });
+        }
+    }
+
+    /// Says something about a place in the rule's expression.
+    fn add_at(&mut self, level: Level, (line, column): (u32, u32), message: String) {
+        let source_line = self.spec.rule.lines().nth(line as usize - 1).unwrap_or_default().to_owned();
+        // As the language shows its own errors.
+        let error = Error { phase: Phase::Compile, message, line, column, source_line };
+        let text = error.to_string();
+        self.add(&steps(&["rule"]), level, error.message);
+        if let Some(diagnostic) = self.diagnostics.last_mut() {
+            diagnostic.excerpt = Some(Excerpt { line, column, text });
         }
     }
 

@@ -46,7 +46,10 @@ impl<'s> Compiler<'s> {
                 return Err(self.error(at, refusal.message));
             }
         };
-        self.facts.uses_now |= name == "now";
+        if name == "now" && self.facts.now.is_none() {
+            let place = self.error(at, "");
+            self.facts.now = Some((place.line, place.column));
+        }
         let known = Known::of(kind);
         Ok(Typed { op: Op { kind: Kind::Builtin { builtin, arguments: ops.into() }, at }, known })
     }

@@ -24,8 +24,8 @@ fn check(source: &str, expected: Expect) {
                 let arguments: Vec<String> = arguments.iter().map(shape).collect();
                 let _ = writeln!(text, "calls {} of {:?} with {}", site.function.0, site.names, arguments.join(", "));
             }
-            if program.facts().uses_now {
-                text.push_str("uses the time\n");
+            if let Some((line, column)) = program.facts().now {
+                let _ = writeln!(text, "{line}:{column}: uses the time");
             }
             text
         }
@@ -136,7 +136,7 @@ fn what_is_read_is_known_through_predicates_and_variables() {
     );
     check("object.metadata[\"labels\"].app == 'x'", expect!["reads object.metadata.labels.app"]);
     check("container.image.tag == 'latest'", expect!["reads container.image"]);
-    check("now() > date('2026-01-01')", expect!["uses the time"]);
+    check("now() > date('2026-01-01')", expect!["1:1: uses the time"]);
 }
 
 #[test]

@@ -7,7 +7,7 @@ use crate::{
     context::{BY_NAME, CONSISTENT, CONSISTENT_CLUSTER, LIST},
     engine::Expression,
     kinds::{Kind, PluralError},
-    rule::LookupSite,
+    rule::{LookupSite, diagnostic::Level},
 };
 
 impl Compiler<'_> {
@@ -87,7 +87,7 @@ impl Compiler<'_> {
     }
 
     fn site_error(&mut self, site: &CallSite, message: String) {
-        self.error(&["rule"], format!("{}:{}: {message}", site.line, site.column));
+        self.add_at(Level::Error, (site.line, site.column), message);
     }
 }
 

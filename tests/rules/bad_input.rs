@@ -1,0 +1,177 @@
+//! Whatever is wrong with what is read: a clear line each, with its place, and the rest is judged.
+
+use std::os::unix::fs::symlink;
+
+use super::{BAD, GOOD, RULE, check, folder, portal};
+
+/// Aliases of aliases: a few lines that would be ten million elements.
+const BOMB: &str = "a: &a [x,x,x,x,x,x,x,x,x,x]\nb: &b [*a,*a,*a,*a,*a,*a,*a,*a,*a,*a]\nc: &c [*b,*b,*b,*b,*b,*b,*b,*b,*b,*b]\n\
+                    d: &d [*c,*c,*c,*c,*c,*c,*c,*c,*c,*c]\ne: &e [*d,*d,*d,*d,*d,*d,*d,*d,*d,*d]\nf: &f [*e,*e,*e,*e,*e,*e,*e,*e,*e,*e]\n\
+                    g: [*f,*f,*f,*f,*f,*f,*f,*f,*f,*f]\n";
+
+/// A file of ten megabytes.
+fn large() -> String {
+    format!("name: large\nmatch: {{gvk: [{{kind: Pod}}]}}\nrule: spec.hostPID\nmessage: {}\n", "x".repeat(10 << 20))
+}
+
+#[test]
+fn objects_that_cannot_be_read_are_told_and_the_rest_is_judged() {
+    let folder = folder(&[
+        ("rules/a.yaml", RULE.as_bytes()),
+        ("objects/a-tab.yaml", b"a:\n\tb: 1\n---\nnot: an object\n"),
+        ("objects/b-bomb.yaml", BOMB.as_bytes()),
+        ("objects/c-empty.yaml", b""),
+        ("objects/d-binary.yaml", b"\x7fELF\x00\n\xc3\xa9\xff\xfe"),
+        (
+            "objects/e-good.json",
+            br#"{"apiVersion":"v1","kind":"Pod","metadata":{"name":"j"},"spec":{"containers":[]}}"#,
+        ),
+        ("objects/f-bad.yaml", BAD.as_bytes()),
+        ("objects/notes.txt", b"not looked at"),
+    ]);
+    symlink(folder.path().join("objects"), folder.path().join("objects/z-around")).unwrap();
+    symlink("nowhere", folder.path().join("objects/g-dangling.yaml")).unwrap();
+    symlink("h-itself.yaml", folder.path().join("objects/h-itself.yaml")).unwrap();
+    // Permissions do not keep root from reading. This cannot be read by anybody: nothing is at address 0.
+    symlink("/proc/self/mem", folder.path().join("objects/i-unreadable.yaml")).unwrap();
+    check(
+        folder.path(),
+        &[],
+        2,
+        "
+FOLDER/objects/f-bad.yaml:1 Pod default/bad
+  deny   no-privileged (medium): container a: securityContext.privileged is true
+error: FOLDER/objects/a-tab.yaml:2:2: tabs disallowed within this context (block indentation)
+error: FOLDER/objects/a-tab.yaml:4: this is no Kubernetes object: it has no apiVersion and kind
+error: FOLDER/objects/b-bomb.yaml:4:14: aliases and merge keys expand to too much
+error: FOLDER/objects/d-binary.yaml:2:2: this is not text in UTF-8
+error: FOLDER/objects/g-dangling.yaml: this file cannot be read: No such file or directory (os error 2)
+error: FOLDER/objects/h-itself.yaml: this file cannot be read: Too many levels of symbolic links (os error 40)
+error: FOLDER/objects/i-unreadable.yaml: this file cannot be read: Input/output error (os error 5)
+1 violation (1 deny) in 3 objects, 2 rules, 7 errors",
+    );
+}
+
+#[test]
+fn rules_that_cannot_be_read_are_told_and_the_rest_judge() {
+    let large = large();
+    let folder = folder(&[
+        ("rules/a.yaml", RULE.as_bytes()),
+        ("rules/b-tab.yaml", b"name: tab\nmatch:\n\tgvk: [{kind: Pod}]\n"),
+        ("rules/c-bomb.yaml", BOMB.as_bytes()),
+        ("rules/d-empty.yaml", b""),
+        ("rules/e-comment.yaml", b"# Rules will be here.\n---\n"),
+        ("rules/f-binary.yaml", b"name: binary\nrule: \x7fELF\x00\xff\xfe"),
+        ("rules/g-list.yaml", b"- name: list\n"),
+        ("rules/h-large.yaml", large.as_bytes()),
+        ("rules/i-types.yaml", b"name: types\nmatch: {gvk: {kind: Pod}}\nrule: 5\n"),
+        ("rules/j-typo.yaml", b"name: typo\nmatch: {gvk: [{kind: Pod}]}\nrulle: 'true'\n"),
+        ("rules/k-twice.yaml", b"name: no-latest\nmatch: {gvk: [{kind: Pod}]}\nrule: spec.hostPID\n"),
+        (
+            "rules/l-action.yaml",
+            b"name: action\nmatch: {gvk: [{kind: Pod}]}\nrule: spec.hostPID\nactions:\n- type: evict\n  key: a\n",
+        ),
+        (
+            "rules/m-until.yaml",
+            b"name: until\nmatch: {gvk: [{kind: Pod}]}\nrule: spec.hostPID\nexceptions:\n- names: [a]\n  reason: b\n  until: 2020-01-01\n",
+        ),
+        ("objects/a.yaml", BAD.as_bytes()),
+    ]);
+    symlink(folder.path().join("rules"), folder.path().join("rules/z-around")).unwrap();
+    symlink("/proc/self/mem", folder.path().join("rules/n-unreadable.yaml")).unwrap();
+    check(
+        folder.path(),
+        &[],
+        2,
+        "
+FOLDER/objects/a.yaml:1 Pod default/bad
+  deny   no-privileged (medium): container a: securityContext.privileged is true
+error: FOLDER/rules/b-tab.yaml:3:2: tabs disallowed within this context (block indentation)
+error: FOLDER/rules/c-bomb.yaml:4:14: aliases and merge keys expand to too much
+error: FOLDER/rules/d-empty.yaml:1:1: there is no rule in this file: it is empty
+error: FOLDER/rules/e-comment.yaml:1:1: there is no rule in this file: it is empty
+error: FOLDER/rules/f-binary.yaml:2:12: this is not text in UTF-8
+error: FOLDER/rules/n-unreadable.yaml: this file cannot be read: Input/output error (os error 5)
+error: FOLDER/rules/g-list.yaml:1:1: a rule is a map, not a list
+error: FOLDER/rules/h-large.yaml:4:1: rule large: message: may have at most 4096 characters, has 10485760
+error: FOLDER/rules/i-types.yaml:2:9: rule types: match.gvk: expected a list, got a map
+error: FOLDER/rules/i-types.yaml:3:1: rule types: rule: expected text, got a number
+error: FOLDER/rules/j-typo.yaml:3:1: rule typo: rulle: unknown field `rulle`, did you mean `rule`?
+error: FOLDER/rules/j-typo.yaml:1:1: rule typo: `rule` is missing
+error: FOLDER/rules/k-twice.yaml:1:1: rule no-latest: another rule is called `no-latest` too: rename one
+error: FOLDER/rules/l-action.yaml:5:3: rule action: actions[0]: `key` belongs to label and annotate: remove it, or change `type`
+error: FOLDER/rules/m-until.yaml:7:3: rule until: exceptions[0].until: the exception ended on 2020-01-01: remove it, or give it a later date
+1 violation (1 deny) in 1 object, 3 rules, 15 errors",
+    );
+}
+
+#[test]
+fn what_may_be_a_mistake_is_shown_with_its_place() {
+    let rules = "
+name: order
+match: {gvk: [{kind: Pod}]}
+rule: |
+  container.name == 'b' &&
+  container.securityContext.runAsUser < 1000
+---
+name: sum
+match: {gvk: [{kind: Pod}]}
+rule: container.name == 'b' && container.securityContext.runAsUser + 1 == 1000
+---
+name: constant
+match: {gvk: [{kind: Pod}], names: [nobody]}
+rule: 1 == 1
+---
+name: in-no-namespace
+match: {gvk: [{kind: Node}], namespaces: {include: [a]}}
+rule: object.spec.unschedulable
+---
+name: selected-in-no-namespace
+match: {gvk: [{kind: Node}], namespaceSelector: {}}
+rule: object.spec.unschedulable
+---
+name: all-excluded
+match: {gvk: [{kind: Pod}], namespaces: {include: [a], exclude: ['*']}}
+rule: spec.hostPID
+---
+name: time
+match: {gvk: [{kind: Pod}]}
+rule: |
+  spec.hostPID &&
+  now().Year() > 2000
+";
+    let folder = folder(&[("rules/a.yaml", rules.as_bytes()), ("objects/a.yaml", GOOD.as_bytes())]);
+    check(
+        folder.path(),
+        &[],
+        0,
+        "
+warning: FOLDER/rules/a.yaml:4:1: rule order: rule: 2:27: `container.securityContext.runAsUser` may be missing, and then this fails: write `(container.securityContext.runAsUser ?? 0)` if that is what you mean
+ | container.securityContext.runAsUser < 1000
+ |                           ^
+warning: FOLDER/rules/a.yaml:10:1: rule sum: rule: 1:52: `container.securityContext.runAsUser` may be missing, and then this fails: write `(container.securityContext.runAsUser ?? 0)` if that is what you mean
+ | container.name == 'b' && container.securityContext.runAsUser + 1 == 1000
+ |                                                    ^
+warning: FOLDER/rules/a.yaml:14:1: rule constant: rule: 1:3: this reads nothing, so its answer is always the same
+ | 1 == 1
+ |   ^
+warning: FOLDER/rules/a.yaml:17:30: rule in-no-namespace: match.namespaces: `Node` is in no namespace, so a rule that names namespaces never judges one
+warning: FOLDER/rules/a.yaml:21:30: rule selected-in-no-namespace: match.namespaceSelector: `Node` is in no namespace, so a rule that names namespaces never judges one
+warning: FOLDER/rules/a.yaml:25:29: rule all-excluded: match.namespaces: everything that is included is excluded too: the rule judges nothing
+warning: FOLDER/rules/a.yaml:30:1: rule time: rule: 2:1: `now()` changes without an event: audit asks again only when the object changes or on a resync
+ | now().Year() > 2000
+ | ^
+0 violations in 1 object, 7 rules",
+    );
+}
+
+#[test]
+fn ten_megabytes_that_are_no_yaml_are_a_line() {
+    let folder = folder(&[("rules.yaml", RULE.as_bytes())]);
+    let rules = folder.path().join("rules.yaml");
+    let output = portal(&["check", "-r", rules.to_str().unwrap(), "-"], "[".repeat(10 << 20).as_bytes());
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert!(text.starts_with("error: (standard input):1:"), "{}", &text[..200.min(text.len())]);
+    assert_eq!(text.lines().count(), 2);
+    assert_eq!(output.status.code(), Some(2));
+}
