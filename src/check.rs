@@ -3,6 +3,7 @@
 mod cluster;
 mod files;
 mod judge;
+mod progress;
 mod report;
 mod rules;
 

@@ -168,6 +168,7 @@ fn ten_thousand_files_are_judged() {
     let rules = folder.path().join("rules");
     let output = portal(&["check", "-r", rules.to_str().unwrap(), objects.to_str().unwrap(), "-o", "json"], b"");
     let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(output.stderr, b"", "only a terminal is told how far it is");
     assert_eq!(report["summary"]["objects"], 10_000);
     assert_eq!(report["summary"]["violations"]["deny"], 10);
 }

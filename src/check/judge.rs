@@ -22,6 +22,7 @@ use crate::check::{
     Arguments,
     cluster::Cluster,
     files::{self, Piece, Problem},
+    progress::Progress,
     rules::Loaded,
 };
 use crate::clock;
@@ -147,6 +148,7 @@ fn run(work: &Work<'_>, paths: &[PathBuf]) -> Outcome {
     let (sender, receiver) = sync_channel::<(usize, Piece)>(2 * workers);
     let receiver = Mutex::new(receiver);
     let outcome = Mutex::new(Outcome::default());
+    let progress = Progress::new(paths.len());
     thread::scope(|scope| {
         for _ in 0..workers {
             scope.spawn(|| {
@@ -154,7 +156,9 @@ fn run(work: &Work<'_>, paths: &[PathBuf]) -> Outcome {
                 loop {
                     let next = receiver.lock().map_or(None, |receiver| receiver.recv().ok());
                     let Some((order, piece)) = next else { break };
+                    let before = own.objects;
                     work.judge_piece(order, &piece, &mut own);
+                    progress.judged(order, own.objects - before);
                 }
                 if let Ok(mut outcome) = outcome.lock() {
                     outcome.objects += own.objects;
@@ -181,6 +185,7 @@ fn run(work: &Work<'_>, paths: &[PathBuf]) -> Outcome {
         }
         drop(sender);
     });
+    progress.end();
     outcome.into_inner().unwrap_or_default()
 }
 
