@@ -17,7 +17,7 @@ const ALLOWED: [(&str, &[&str]); 9] = [
     ("portal-document", &[]),
     ("portal-crds", &[]),
     // Nothing builds on it.
-    ("portal-fuzz", &["portal-document", "portal-expr"]),
+    ("portal-fuzz", &["portal-core", "portal-document", "portal-expr"]),
     // Only tests may build on it, and it builds on nothing, so that it can test anything.
     ("portal-test-kit", &[]),
 ];

@@ -11,11 +11,19 @@ const JSON: &str =
 const YAML: &str = r#"--- ... << !!int !!float !!str !!bool !!null !!binary &a *a |- |+ >- >2 ~ .inf .nan yes off 0o7 0x1f 1_000 %YAML
     2001-01-01T00:00:00Z 1:30 ? : - [ ] { } , # \x41 \u263a \U0001F600 \_ \N"#;
 
+const RULES: &str = r#"apiVersion: portal.io/v1alpha1 kind: PortalClusterRule PortalRule metadata: spec: name: match: gvk: group:
+    version: operations: CREATE UPDATE DELETE CONNECT subresources: exec namespaces: include: exclude: namespaceSelector:
+    labelSelector: matchLabels: matchExpressions: key: operator: NotIn DoesNotExist values: names: podControllers: rule: message:
+    {{ }} mode: admission audit enforcementAction: warn severity: alert: actions: type: label evict annotate patch-networkpolicy
+    revoke-sa-token rateLimit: 5/min exceptions: reason: until: 2001-01-01 enabled: Pod Deployment Node Secret apps
+    cluster.pods.list( cluster.nodes.byName( consistentCluster selects( metadata.namespace now() securityContext request.userInfo"#;
+
 /// The dictionary of a target, in libFuzzer's form.
 pub fn of(target: &str) -> String {
     let mut words: Vec<String> = match target {
         "document_json" => JSON.split_whitespace().map(str::to_owned).collect(),
         "document_yaml" => YAML.split_whitespace().map(str::to_owned).collect(),
+        "rules" => RULES.split_whitespace().chain(YAML.split_whitespace()).map(str::to_owned).collect(),
         _ => EXPRESSION.split_whitespace().map(str::to_owned).chain(function_names()).collect(),
     };
     if target == "expression_evaluate" {

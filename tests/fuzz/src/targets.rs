@@ -4,11 +4,13 @@ mod document_json;
 mod document_yaml;
 mod expression_evaluate;
 mod expression_parse;
+mod rules;
 
 pub use document_json::document_json;
 pub use document_yaml::document_yaml;
 pub use expression_evaluate::expression_evaluate;
 pub use expression_parse::expression_parse;
+pub use rules::rules;
 
 use portal_document::Position;
 use portal_expr::Error;
@@ -17,11 +19,12 @@ use portal_expr::Error;
 pub type Target = (&'static str, fn(&[u8]));
 
 /// Every target.
-pub const ALL: [Target; 4] = [
+pub const ALL: [Target; 5] = [
     ("expression_parse", expression_parse),
     ("expression_evaluate", expression_evaluate),
     ("document_json", document_json),
     ("document_yaml", document_yaml),
+    ("rules", rules),
 ];
 
 /// The target of this name.

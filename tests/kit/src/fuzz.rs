@@ -29,11 +29,12 @@ struct Outcome {
     crash: Option<PathBuf>,
 }
 
-const TARGETS: [Target; 4] = [
+const TARGETS: [Target; 5] = [
     Target { name: "expression_parse", executions: 1_000_000, longest: 512 },
     Target { name: "expression_evaluate", executions: 300_000, longest: 512 },
     Target { name: "document_json", executions: 2_000_000, longest: 4096 },
     Target { name: "document_yaml", executions: 1_500_000, longest: 4096 },
+    Target { name: "rules", executions: 1_000_000, longest: 1024 },
 ];
 
 /// Random expressions that are compared with the real expr-lang, unless `PORTAL_SEEDS` says otherwise.
