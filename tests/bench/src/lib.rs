@@ -4,6 +4,7 @@
 pub mod cel;
 pub mod counting;
 pub mod go;
+pub mod library;
 pub mod measure;
 pub mod objects;
 pub mod portal;

@@ -29,6 +29,7 @@ fn builtin() -> Vec<Part> {
     vec![
         Part { name: "language", measure: programs::language },
         Part { name: "documents", measure: programs::documents },
+        Part { name: "rules", measure: programs::rules },
         Part { name: "instructions", measure: instructions::measure },
         Part { name: "allocators", measure: allocators::measure },
         Part { name: "clusters", measure: clusters::measure },

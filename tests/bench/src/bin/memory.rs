@@ -1,9 +1,10 @@
-//! What rules and documents ask the allocator for: `memory rules|hostile [--details]`.
+//! What rules and documents ask the allocator for: `memory rules|hostile|compile [--details]`.
 
 use std::error::Error;
 use std::hint::black_box;
 
 use portal_bench::counting::{self, Counting};
+use portal_bench::library;
 use portal_bench::objects::objects;
 use portal_bench::portal;
 use portal_bench::row::{self, Goal, Row};
@@ -23,7 +24,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     match arguments.first().map(String::as_str) {
         Some("rules") => rules(details),
         Some("hostile") => hostile(details),
-        _ => return Err("usage: memory rules|hostile [--details]".into()),
+        Some("compile") => compile(),
+        _ => return Err("usage: memory rules|hostile|compile [--details]".into()),
     }
     Ok(())
 }
@@ -103,6 +105,22 @@ fn hostile(details: bool) {
         worst: worst.1.to_owned(),
         must: Some(Goal::AtMost(8.0)),
         aim: Some(Goal::AtMost(4.0)),
+        exact: true,
+        ..Row::default()
+    });
+}
+
+/// The most that is held while ten thousand rules are compiled, the rules included.
+fn compile() {
+    let documents = library::documents(10_000);
+    // What is there once, however many rules there are.
+    drop(library::rule_set(&documents[..20]));
+    let peak = counting::peak(|| library::rule_set(&documents));
+    row::print(&Row {
+        what: "load and compile 10,000 rules: peak memory".to_owned(),
+        value: peak as f64 / 1e6,
+        unit: "MB",
+        must: Some(Goal::AtMost(200.0)),
         exact: true,
         ..Row::default()
     });

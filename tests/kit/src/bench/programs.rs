@@ -64,6 +64,14 @@ pub(super) fn language(measuring: &Measuring<'_>) -> anyhow::Result<Vec<Row>> {
     Ok(rows)
 }
 
+pub(super) fn rules(measuring: &Measuring<'_>) -> anyhow::Result<Vec<Row>> {
+    let portal = cargo_executables(&repository(), &["build", "--release", "--locked", "--bin", "portal"])?;
+    let portal = portal.into_iter().next().context("cargo built no program")?;
+    let mut rows = measuring.programs.run("checks", Some(&portal.path))?;
+    rows.extend(measuring.programs.run("memory", Some(Path::new("compile")))?);
+    Ok(rows)
+}
+
 pub(super) fn documents(measuring: &Measuring<'_>) -> anyhow::Result<Vec<Row>> {
     let mut rows = measuring.programs.run("documents", None)?;
     rows.extend(measuring.programs.run("caches", None)?);

@@ -1,0 +1,191 @@
+//! Rules by the thousand, and `portal check` on pods by the thousand: `checks PORTAL [--details]`. Reading the same files with the
+//! YAML parser and nothing else is `checks drain PATH`.
+
+use std::error::Error;
+use std::fs;
+use std::hint::black_box;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use portal_bench::library;
+use portal_bench::measure::{Samples, nanoseconds};
+use portal_bench::row::{self, Goal, Row};
+use portal_document::{Interning, Options, from_yaml};
+
+const RULES: usize = 10_000;
+const PODS: usize = 10_000;
+
+/// How many rules of the library judge the pods.
+const JUDGES: usize = 10;
+
+const ROUNDS: usize = 7;
+
+/// What the kernel counts a program's time in.
+const TICKS_PER_SECOND: f64 = 100.0;
+
+/// What a run took.
+struct Run {
+    wall: f64,
+    /// Seconds of all processors together.
+    processor: f64,
+    /// The most memory, in MB.
+    resident: f64,
+}
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    match &arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
+        ["drain", path] => drain(Path::new(path)),
+        [portal, rest @ ..] => {
+            compile();
+            check(Path::new(portal), rest.contains(&"--details"))
+        }
+        [] => Err("usage: checks PORTAL [--details]".into()),
+    }
+}
+
+/// Loads and compiles rules.
+fn compile() {
+    let documents = library::documents(RULES);
+    let work = || nanoseconds(1, || drop(black_box(library::rule_set(&documents)))) / 1e9;
+    let samples = Samples::new((0..ROUNDS).map(|_| work()).collect());
+    row::print(&Row {
+        what: "load and compile 10,000 rules".to_owned(),
+        value: samples.median(),
+        unit: "s",
+        spread: Some(samples.spread()),
+        must: Some(Goal::AtMost(1.0)),
+        ..Row::default()
+    });
+}
+
+/// `portal check` on the same pods in one file and in many, against reading them.
+fn check(portal: &Path, details: bool) -> Result<(), Box<dyn Error>> {
+    let folder = std::env::temp_dir().join(format!("portal-checks-{}", std::process::id()));
+    fs::create_dir_all(folder.join("rules"))?;
+    fs::create_dir_all(folder.join("many"))?;
+    for file in library::files().iter().take(JUDGES) {
+        fs::copy(file, folder.join("rules").join(file.file_name().unwrap_or_default()))?;
+    }
+    let mut whole = String::new();
+    for number in 0..PODS {
+        let pod = pod(number);
+        fs::write(folder.join(format!("many/{number}.yaml")), &pod)?;
+        whole.push_str("---\n");
+        whole.push_str(&pod);
+    }
+    fs::write(folder.join("one.yaml"), &whole)?;
+    for (name, path) in [("in one file", "one.yaml"), ("in 10,000 files", "many")] {
+        measure(portal, &folder, name, &folder.join(path), details)?;
+    }
+    fs::remove_dir_all(folder)?;
+    Ok(())
+}
+
+fn measure(portal: &Path, folder: &Path, name: &str, path: &Path, details: bool) -> Result<(), Box<dyn Error>> {
+    let (mut checks, mut drains) = (Vec::new(), Vec::new());
+    let mut check = Command::new(portal);
+    check.args(["check", "--rules"]).arg(folder.join("rules")).arg(path);
+    let told = String::from_utf8(check.output()?.stdout)?;
+    if !told.ends_with(&format!("(200 deny) in {PODS} objects, {JUDGES} rules\n")) {
+        return Err(format!("{check:?} says {}", told.lines().last().unwrap_or_default()).into());
+    }
+    for _ in 0..ROUNDS {
+        checks.push(run(&mut check)?);
+        drains.push(run(Command::new(std::env::current_exe()?).arg("drain").arg(path))?);
+    }
+    let samples = |runs: &[Run], value: fn(&Run) -> f64| Samples::new(runs.iter().map(value).collect());
+    if details {
+        let drain = [samples(&drains, |run| run.wall), samples(&drains, |run| run.processor)];
+        eprintln!("{name}: reading takes {:.2} s, {:.2} s of processors", drain[0].median(), drain[1].median());
+    }
+    let print = |what: &str, unit, samples: Samples, aim: Option<f64>| {
+        row::print(&Row {
+            what: format!("check 10,000 pods {name}: {what}"),
+            value: samples.median(),
+            unit,
+            spread: Some(samples.spread()),
+            aim: aim.map(Goal::AtMost),
+            ..Row::default()
+        });
+    };
+    print("wall", "s", samples(&checks, |run| run.wall), Some(0.5));
+    print("processors", "s", samples(&checks, |run| run.processor), None);
+    print("peak memory", "MB", samples(&checks, |run| run.resident), Some(90.0));
+    let ratios = checks.iter().zip(&drains).map(|(check, drain)| check.processor / drain.processor);
+    let samples = Samples::new(ratios.collect());
+    row::print(&Row {
+        what: format!("check 10,000 pods {name}: processors"),
+        against: "reading the YAML".to_owned(),
+        value: samples.median(),
+        unit: "×",
+        spread: Some(samples.spread()),
+        must: Some(Goal::AtMost(2.0)),
+        ..Row::default()
+    });
+    Ok(())
+}
+
+/// A pod as people write them, with a name of its own. Some violate a rule.
+fn pod(number: usize) -> String {
+    let pod = include_str!("../../objects/api.yaml").replacen("x2x7q", &format!("{number:05}"), 1);
+    match number % 100 {
+        0 => pod.replacen("allowPrivilegeEscalation: false", "privileged: true", 1),
+        1 => pod.replacen("runAsUser: 1000", "runAsUser: 0", 1),
+        _ => pod,
+    }
+}
+
+/// Reads files as `portal check` does, and does nothing with them.
+fn drain(path: &Path) -> Result<(), Box<dyn Error>> {
+    let options = Options { interning: Interning::Add, ..Options::default() };
+    let files: Vec<PathBuf> = if path.is_dir() {
+        fs::read_dir(path)?.map(|entry| Ok(entry?.path())).collect::<std::io::Result<_>>()?
+    } else {
+        vec![path.to_owned()]
+    };
+    let mut count = 0;
+    for file in files {
+        let text = fs::read_to_string(file)?;
+        // A document at a time, as memory is for whoever reads a stream.
+        for document in text.split("---\n").filter(|document| !document.is_empty()) {
+            count += black_box(from_yaml(document, &options)?).len();
+        }
+    }
+    if count == PODS { Ok(()) } else { Err(format!("{count} documents").into()) }
+}
+
+/// Runs a program to its end, and looks at it while it runs: its memory is gone when it is.
+fn run(command: &mut Command) -> Result<Run, Box<dyn Error>> {
+    let before = children_time()?;
+    let begin = Instant::now();
+    let mut child = command.stdin(Stdio::null()).stdout(Stdio::null()).spawn()?;
+    let status = format!("/proc/{}/status", child.id());
+    let mut resident = 0.0;
+    let code = loop {
+        let text = fs::read_to_string(&status).unwrap_or_default();
+        let most = text.lines().find_map(|line| line.strip_prefix("VmHWM:")?.trim().strip_suffix(" kB")?.parse().ok());
+        resident = most.unwrap_or(resident);
+        if let Some(code) = child.try_wait()? {
+            break code;
+        }
+        thread::sleep(Duration::from_millis(1));
+    };
+    // 1 is for violations.
+    if !matches!(code.code(), Some(0 | 1)) {
+        return Err(format!("{command:?} ended with {code}").into());
+    }
+    let (wall, processor) = (begin.elapsed().as_secs_f64(), children_time()? - before);
+    Ok(Run { wall, processor, resident: resident / 1000.0 })
+}
+
+/// Seconds that the programs had that this one started and saw end.
+fn children_time() -> Result<f64, Box<dyn Error>> {
+    let stat = fs::read_to_string("/proc/self/stat")?;
+    // The name in brackets may have spaces; the times are the fourteenth and fifteenth behind it.
+    let fields = stat.rsplit_once(')').map(|(_, rest)| rest.split_whitespace()).ok_or("the kernel says no times")?;
+    let ticks: Vec<f64> = fields.skip(13).take(2).map(str::parse).collect::<Result<_, _>>()?;
+    Ok(ticks.iter().sum::<f64>() / TICKS_PER_SECOND)
+}

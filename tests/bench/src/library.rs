@@ -1,0 +1,48 @@
+//! Rules of the library, as many as one likes.
+
+use std::fs;
+use std::path::PathBuf;
+
+use portal_core::{
+    engine::ExprEngine,
+    kinds::Kinds,
+    rule::{
+        RuleSet,
+        compile::compile,
+        load::load,
+        source::{Origin, RuleSource},
+    },
+};
+use portal_document::{Document, Options, from_yaml};
+
+/// The files of the rules that pods are held to most strictly, in order.
+pub fn files() -> Vec<PathBuf> {
+    let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../docs/library/pod-security/restricted");
+    let entries = fs::read_dir(folder).expect("the library is there");
+    let mut files: Vec<PathBuf> = entries.map(|entry| entry.expect("the library can be read").path()).collect();
+    files.sort();
+    files
+}
+
+/// Those rules over and over, each with a name of its own.
+pub fn documents(count: usize) -> Vec<Document> {
+    let texts: Vec<String> =
+        files().iter().map(|file| fs::read_to_string(file).expect("the library can be read")).collect();
+    let numbered = |number: usize| {
+        let text = texts[number % texts.len()].replacen("name: pss-", &format!("name: pss-{number}-"), 1);
+        from_yaml(&text, &Options::default()).expect("a rule is YAML").remove(0).document
+    };
+    (0..count).map(numbered).collect()
+}
+
+/// Loads and compiles rules.
+pub fn rule_set(documents: &[Document]) -> RuleSet {
+    let origin = || Origin::File { path: "rules.yaml".to_owned(), line: 1 };
+    let sources: Vec<RuleSource> = documents
+        .iter()
+        .map(|document| load(document.root(), origin(), Vec::new()).expect("the rules of the library are right"))
+        .collect();
+    let (rule_set, diagnostics) = compile(&sources, Kinds::builtin(), &ExprEngine);
+    assert!(diagnostics.is_empty() && rule_set.rules().len() == documents.len(), "{diagnostics:?}");
+    rule_set
+}
