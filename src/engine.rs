@@ -36,6 +36,10 @@ pub(crate) struct Arguments {
     #[arg(long, env = "PORTAL_RULES_FROM_CLUSTER")]
     rules_from_cluster: bool,
 
+    /// Load only those of them whose labels fit, such as `team=payments`
+    #[arg(long, value_name = "SELECTOR", env = "PORTAL_RULE_SELECTOR", default_value = "")]
+    rule_selector: String,
+
     /// Load the rules of the YAML and JSON files below a folder, and follow their changes
     #[arg(long, value_name = "DIR", env = "PORTAL_RULES_FOLDER")]
     rules_folder: Option<PathBuf>,
@@ -144,6 +148,7 @@ fn settings(arguments: &Arguments) -> anyhow::Result<Settings> {
         identity: arguments.identity.clone().unwrap_or_else(host_name),
         listen: arguments.listen,
         rules_from_cluster: arguments.rules_from_cluster,
+        rule_selector: arguments.rule_selector.clone(),
         rules_folder: arguments.rules_folder.clone(),
         timing: timing.context("the times of the Lease do not fit")?,
     })

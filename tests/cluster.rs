@@ -4,5 +4,6 @@
 
 mod control;
 mod core;
+mod engine;
 mod full;
 mod pages;

@@ -47,6 +47,8 @@ pub struct Settings {
     pub listen: SocketAddr,
     /// Whether the rules of the cluster are loaded.
     pub rules_from_cluster: bool,
+    /// Which of them, by their labels. Empty for all.
+    pub rule_selector: String,
     /// A folder of rules.
     pub rules_folder: Option<PathBuf>,
     /// The times of the Lease.
@@ -138,6 +140,7 @@ where
         tasks.spawn(cluster::follow::<PortalClusterRule>(
             client.clone(),
             Loader::ClusterRules,
+            settings.rule_selector.clone(),
             outlets.clone(),
             health.clone(),
             metrics.clone(),
@@ -146,6 +149,7 @@ where
         tasks.spawn(cluster::follow::<PortalRule>(
             client.clone(),
             Loader::Rules,
+            settings.rule_selector.clone(),
             outlets,
             health.clone(),
             metrics.clone(),

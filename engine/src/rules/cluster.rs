@@ -37,6 +37,24 @@ pub(crate) struct Seen {
     pub(crate) status: Value,
 }
 
+impl Seen {
+    /// Takes what is needed out of an object.
+    pub(crate) fn new(object: &mut DynamicObject) -> Seen {
+        Seen {
+            uid: object.uid().unwrap_or_default(),
+            generation: object.metadata.generation.unwrap_or_default(),
+            resource_version: object.resource_version().unwrap_or_default(),
+            status: object.data.get_mut("status").map(Value::take).unwrap_or_default(),
+        }
+    }
+
+    /// Whether this was seen later than it was. Kubernetes promises that versions are numbers that grow.
+    pub(crate) fn is_older_than(&self, other: &Seen) -> bool {
+        let number = |seen: &Seen| seen.resource_version.parse::<u128>().ok();
+        number(self).zip(number(other)).is_some_and(|(own, other)| own < other)
+    }
+}
+
 /// Where news about objects go.
 #[derive(Clone, Debug)]
 pub(crate) struct Outlets {
@@ -60,10 +78,11 @@ struct Watch {
 /// The receiver is gone: the engine ends.
 struct Closed;
 
-/// Tells of all objects of a kind and of their changes, until the end.
+/// Tells of the objects of a kind that a selector fits and of their changes, until the end.
 pub(crate) async fn follow<K: Resource<DynamicType = ()>>(
     client: Client,
     loader: Loader,
+    selector: String,
     outlets: Outlets,
     health: Health,
     metrics: Metrics,
@@ -73,7 +92,7 @@ pub(crate) async fn follow<K: Resource<DynamicType = ()>>(
     let resource = ApiResource::erase::<K>(&());
     let name = format!("{}.{}", resource.plural, resource.group);
     let api: Api<DynamicObject> = Api::all_with(client, &resource);
-    let mut events = watcher(api, watcher::Config::default()).backoff(Pauses::default()).boxed();
+    let mut events = watcher(api, watcher::Config::default().labels(&selector)).backoff(Pauses::default()).boxed();
     let mut watch = Watch { resource, loader, outlets, told: HashMap::new(), listed: HashSet::new() };
     loop {
         let event = tokio::select! {
@@ -127,19 +146,16 @@ impl Watch {
     }
 
     async fn tell(&mut self, id: RuleId, mut object: DynamicObject) -> Result<(), Closed> {
-        let uid = object.uid().unwrap_or_default();
-        let generation = object.metadata.generation.unwrap_or_default();
-        let status = object.data.get_mut("status").map(Value::take).unwrap_or_default();
-        let version = (uid.clone(), generation);
+        let seen = Seen::new(&mut object);
+        let version = (seen.uid.clone(), seen.generation);
         // A change of the status alone says nothing new about the rule.
         if self.told.get(&id) != Some(&version) {
             let source = read(&self.resource, &mut object, &id);
-            let rule = Box::new(Object { uid: uid.clone(), generation, source });
+            let rule = Box::new(Object { uid: seen.uid.clone(), generation: seen.generation, source });
             self.send(Update::Object(id.clone(), Some(rule))).await?;
             self.told.insert(id.clone(), version);
         }
-        let resource_version = object.resource_version().unwrap_or_default();
-        self.send_seen(id, Some(Seen { uid, generation, resource_version, status })).await
+        self.send_seen(id, Some(seen)).await
     }
 
     async fn forget(&mut self, id: RuleId) -> Result<(), Closed> {

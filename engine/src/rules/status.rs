@@ -11,12 +11,12 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use kube::{
-    Api, Client, ResourceExt as _,
+    Api, Client,
     api::{ApiResource, DynamicObject, Patch, PatchParams},
 };
 use portal_core::rule::source::RuleId;
 use portal_crds::{PortalClusterRule, PortalRule};
-use serde_json::{Value, json};
+use serde_json::json;
 use tokio::{
     sync::mpsc,
     task::JoinSet,
@@ -46,9 +46,6 @@ const TIMEOUT: Duration = Duration::from_secs(4);
 /// Writes of counters alone, in a second and at once.
 const COUNTER_RATE: f64 = 2.0;
 const COUNTER_BURST: f64 = 10.0;
-
-/// How long what we wrote may take to come back through the watch, before we look at the object anew.
-const ECHO: Duration = Duration::from_secs(3);
 
 /// The pauses after a write that failed.
 const FIRST_PAUSE: Duration = Duration::from_millis(500);
@@ -81,11 +78,9 @@ struct Known {
     seen: Option<Seen>,
     report: Option<Report>,
     counts: Option<Counts>,
-    /// Not before this: a write failed, or its echo is on its way.
+    /// Not before this: a write failed.
     not_before: Option<Instant>,
     failures: u32,
-    /// The version that our last write made, until the watch has shown it.
-    awaited: Option<String>,
 }
 
 /// What came of a write.
@@ -177,7 +172,7 @@ impl Writer {
         let known = self.rules.entry(id.clone()).or_default();
         if known.report.as_ref() != Some(&report) {
             known.report = Some(report);
-            known.failures = 0;
+            known.go_on();
             self.urgent.insert(id);
         }
     }
@@ -193,13 +188,12 @@ impl Writer {
         let Some(seen) = seen else { return self.forget_part(&id, |known| known.seen = None) };
         self.instances.note(&seen.status);
         let known = self.rules.entry(id.clone()).or_default();
-        match &known.awaited {
-            // An older version that was on its way while we wrote.
-            Some(awaited) if *awaited != seen.resource_version && known.not_before > Some(Instant::now()) => return,
-            Some(_) => (known.awaited, known.not_before) = (None, None),
-            None => {}
+        // What we wrote is known before the watch shows it, and what the watch shows then may be older.
+        if known.seen.as_ref().is_some_and(|before| seen.is_older_than(before)) {
+            return;
         }
         known.seen = Some(seen);
+        known.go_on();
         self.urgent.insert(id);
     }
 
@@ -283,38 +277,37 @@ impl Writer {
     fn wrote(&mut self, id: RuleId, written: Written) {
         self.writing.remove(&id);
         let Some(known) = self.rules.get_mut(&id) else { return };
-        let now = Instant::now();
         match written {
             Written::Done(mut object) => {
                 self.metrics.status_writes.with_label_values(&["written"]).inc();
                 self.health.well(Part::Status);
-                known.failures = 0;
-                let version = object.resource_version().unwrap_or_default();
-                let seen = known.seen.take();
-                known.seen = seen.map(|seen| Seen {
-                    resource_version: version.clone(),
-                    status: object.data.get_mut("status").map(Value::take).unwrap_or_default(),
-                    ..seen
-                });
-                (known.awaited, known.not_before) = (Some(version), Some(now + ECHO));
-                self.urgent.insert(id);
+                // Unless it was removed meanwhile.
+                if known.seen.is_some() {
+                    self.see(id, Some(Seen::new(&mut object)));
+                }
             }
+            // The newer version comes through the watch, and wakes this rule.
             Written::Conflict => {
                 self.metrics.status_writes.with_label_values(&["conflict"]).inc();
-                // The newer version comes through the watch, and wakes this rule.
-                known.not_before = Some(now + FIRST_PAUSE);
-                self.urgent.insert(id);
+                self.pause(id);
             }
             Written::Gone => debug!(rule = %id, "Rule is gone before its status was written"),
-            Written::NotHeld => drop(self.urgent.insert(id)),
+            Written::NotHeld => self.pause(id),
             Written::Failed(problem) => {
                 self.metrics.status_writes.with_label_values(&["failed"]).inc();
                 self.health.unwell(Part::Status, &problem);
-                let pause = FIRST_PAUSE.saturating_mul(1 << known.failures.min(10)).min(MAX_PAUSE);
-                known.failures += 1;
-                known.not_before = Some(now + pause);
-                self.urgent.insert(id);
+                self.pause(id);
             }
+        }
+    }
+
+    /// Tries a rule again after a while, or as soon as there is news about it.
+    fn pause(&mut self, id: RuleId) {
+        if let Some(known) = self.rules.get_mut(&id) {
+            let pause = FIRST_PAUSE.saturating_mul(1 << known.failures.min(10)).min(MAX_PAUSE);
+            known.failures += 1;
+            known.not_before = Some(Instant::now() + pause);
+            self.urgent.insert(id);
         }
     }
 
@@ -325,6 +318,13 @@ impl Writer {
             }
             None => Api::all_with(self.client.clone(), &ApiResource::erase::<PortalClusterRule>(&())),
         }
+    }
+}
+
+impl Known {
+    /// There is news: what failed may work now.
+    fn go_on(&mut self) {
+        (self.failures, self.not_before) = (0, None);
     }
 }
 

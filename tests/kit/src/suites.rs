@@ -101,6 +101,7 @@ fn builtin() -> Vec<Suite> {
         Suite { name: "unit", work: Work::Unit },
         program("pure", "pure", ""),
         program("core", "cluster", "core::"),
+        program("engine", "cluster", "engine::"),
         program("control", "cluster", "control::"),
         program("full", "cluster", "full::"),
         program("pages", "cluster", "pages::"),

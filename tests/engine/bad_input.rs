@@ -1,0 +1,164 @@
+//! What is wrong around an engine is told in a clear line, and does not end it.
+
+use std::process::Command;
+
+use super::process::Engine;
+use super::{GOOD, apply, cluster, install, rule, wait_for};
+use crate::core::eventually;
+
+use portal_test_kit::{Cluster, Size};
+
+/// Flags and files that are wrong from the start end the program with one line.
+#[track_caller]
+fn check(arguments: &[&str], config: Option<&str>, expected: &str) {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("engine.yaml");
+    let mut command = Command::new(env!("CARGO_BIN_EXE_portal"));
+    command.env_clear().arg("engine").args(arguments);
+    if let Some(config) = config {
+        std::fs::write(&path, config).unwrap();
+        command.arg("--config").arg(&path);
+    }
+    let output = command.output().unwrap();
+    let text = String::from_utf8(output.stderr).unwrap();
+    let text = text.replace(folder.path().to_str().unwrap(), "DIR");
+    assert!(!output.status.success());
+    assert!(text.starts_with(expected), "{text}");
+}
+
+#[test]
+fn settings_that_are_wrong_are_told_with_their_place() {
+    check(&[], None, "error: there are no rules to load: give --rules-from-cluster, --rules-folder DIR, or both\n");
+    check(
+        &["--rules-from-cluster", "--audit"],
+        None,
+        "error: the layer `audit` is not there yet: this engine loads rules and reports on them; leave out --audit\n",
+    );
+    check(
+        &["--rules-from-cluster", "--instance=No Name"],
+        None,
+        "error: --instance `No Name` is no name of an object: up to 63 of a-z, 0-9 and -, not at an end\n",
+    );
+    check(&["--rules-from-cluster", "--log=loud=very"], None, "error: `loud=very` says no levels: write error, warn,");
+    check(&["--rules-from-cluster", "--lease-duration=5"], None, "error: the times of the Lease do not fit: ");
+    check(
+        &[],
+        Some("rulesFromCluser: true\n"),
+        "error: DIR/engine.yaml: `rulesFromCluser` is no setting: did you mean `rulesFromCluster`?\n",
+    );
+    check(
+        &[],
+        Some("listen: nowhere\n"),
+        "error: DIR/engine.yaml: `listen`: invalid value 'nowhere' for '--listen <ADDRESS>'",
+    );
+    check(&[], Some("rulesFromCluster: 1\n"), "error: DIR/engine.yaml: `rulesFromCluster` is true or false\n");
+    check(&[], Some("- a\n"), "error: DIR/engine.yaml is one YAML map of settings, such as `rulesFromCluster: true`\n");
+    check(&[], Some("a: [\n"), "error: DIR/engine.yaml:");
+    check(&["--config", "/nowhere/engine.yaml"], None, "error: /nowhere/engine.yaml cannot be read: No such file");
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = taken.local_addr().unwrap().to_string();
+    check(
+        &["--rules-from-cluster", "--log=off", "--listen", &address],
+        None,
+        &format!("error: could not listen on {address}: Address already in use"),
+    );
+}
+
+#[tokio::test]
+async fn an_engine_waits_for_the_definitions_and_says_how_to_install_them() {
+    let cluster = Cluster::start(Size::Core).unwrap();
+    let engine = Engine::start(&cluster.kubeconfig(), &["--rules-from-cluster"]);
+    let way_out = "install the definitions with `portal generate crds | kubectl apply --server-side -f -`";
+    eventually("it says how", || engine.part("cluster-rules").contains(way_out));
+    assert_eq!(engine.get("/healthz").unwrap(), (200, "ok\n".to_owned()));
+    assert_eq!(engine.get("/readyz").unwrap().0, 503);
+    install(&cluster);
+    eventually("it is ready", || engine.get("/readyz").unwrap().0 == 200);
+    eventually("the namespace is missing", || engine.part("lease").contains("the namespace portal-system"));
+    cluster.kubectl(&["create", "namespace", "portal-system"]).unwrap();
+    apply(&cluster, &rule("privileged", GOOD));
+    wait_for(&cluster, "privileged", "True");
+}
+
+#[tokio::test]
+async fn a_kubeconfig_that_does_not_work_is_told_and_tried_again() {
+    let cluster = cluster();
+    let folder = tempfile::tempdir().unwrap();
+    let kubeconfig = folder.path().join("kubeconfig");
+    let flags = ["--rules-from-cluster", "--kubeconfig", kubeconfig.to_str().unwrap()];
+    let engine = Engine::start(&cluster.kubeconfig(), &flags);
+    eventually("it says why", || engine.part("api-server").contains("no way to reach the API server"));
+    std::fs::write(&kubeconfig, "clusters: {").unwrap();
+    eventually("it says why", || engine.part("api-server").starts_with("[-]"));
+    std::fs::copy(cluster.kubeconfig(), &kubeconfig).unwrap();
+    eventually("it is ready", || engine.get("/readyz").is_some_and(|(code, _)| code == 200));
+}
+
+#[tokio::test]
+async fn a_verb_that_is_missing_is_named() {
+    let cluster = cluster();
+    // May see everything, and write nothing.
+    let watch = "get,list,watch";
+    cluster.kubectl(&["create", "clusterrole", "see", &format!("--verb={watch}"), "--resource=*.*"]).unwrap();
+    cluster.kubectl(&["create", "clusterrolebinding", "see", "--clusterrole=see", "--user=viewer"]).unwrap();
+    cluster
+        .kubectl(&[
+            "create",
+            "clusterrole",
+            "lease",
+            "--verb=get,create,update",
+            "--resource=leases.coordination.k8s.io",
+        ])
+        .unwrap();
+    cluster.kubectl(&["create", "clusterrolebinding", "lease", "--clusterrole=lease", "--user=viewer"]).unwrap();
+
+    let stranger =
+        Engine::start(&cluster.kubeconfig_as("stranger", &[]), &["--rules-from-cluster", "--instance=stranger"]);
+    eventually("it may not list", || {
+        stranger
+            .part("cluster-rules")
+            .contains("not allowed to list portalclusterrules.portal.io: grant the verb `list`")
+    });
+    eventually("it may not watch definitions", || {
+        stranger.part("definitions").contains("not allowed to list customresourcedefinitions")
+    });
+    eventually("it may not read the Lease", || stranger.part("lease").contains("leases"));
+    assert_eq!(stranger.get("/readyz").unwrap().0, 503);
+
+    let viewer = Engine::ready(&cluster.kubeconfig_as("viewer", &[]), &["--rules-from-cluster", "--instance=viewer"]);
+    apply(&cluster, &rule("privileged", GOOD));
+    eventually("it may not write status", || {
+        viewer
+            .part("status")
+            .contains("not allowed to patch portalclusterrules/status.portal.io: grant the verb `patch`")
+    });
+    assert_eq!(viewer.get("/readyz").unwrap().0, 200, "rules are in force without a status");
+    assert_eq!(viewer.metric(r#"portal_rules{state="active"}"#), 1);
+}
+
+#[tokio::test]
+async fn a_rules_folder_that_is_a_file_is_told() {
+    let cluster = cluster();
+    let file = tempfile::NamedTempFile::new().unwrap();
+    let engine = Engine::start(&cluster.kubeconfig(), &["--rules-folder", file.path().to_str().unwrap()]);
+    eventually("it says so", || engine.part("folder").ends_with("is a file: give the folder that it is in"));
+    assert_eq!(engine.get("/readyz").unwrap().0, 503);
+}
+
+#[tokio::test]
+async fn what_is_logged_follows_the_file_of_settings() {
+    let cluster = cluster();
+    let folder = tempfile::tempdir().unwrap();
+    let config = folder.path().join("engine.yaml");
+    std::fs::write(&config, "rulesFromCluster: true\nlog: error\n").unwrap();
+    let engine = Engine::ready(&cluster.kubeconfig(), &["--config", config.to_str().unwrap()]);
+    assert_eq!(engine.log(), "", "nothing is wrong");
+    std::fs::write(&config, "rulesFromCluster: true\nlog: portal_engine::run=info,portal=info\n").unwrap();
+    eventually("the level has changed", || engine.log().contains("What is logged has changed"));
+    apply(&cluster, &rule("privileged", GOOD));
+    eventually("the set is told", || engine.log().contains("Another set of rules is in force"));
+    for line in engine.log().lines() {
+        let entry: serde_json::Value = serde_json::from_str(line).unwrap();
+        assert!(entry["level"].is_string() && entry["timestamp"].is_string(), "{line}");
+    }
+}

@@ -1,0 +1,114 @@
+//! The engine as a process.
+
+use std::fs::File;
+use std::io::{Read as _, Write as _};
+use std::net::TcpStream;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus};
+use std::time::{Duration, Instant};
+
+use portal_test_kit::held::{dying_with_us, free_port};
+use tempfile::TempDir;
+
+use crate::core::eventually;
+
+/// A running engine. It ends with the test.
+pub(super) struct Engine {
+    child: Child,
+    port: u16,
+    folder: TempDir,
+}
+
+impl Engine {
+    /// Starts one with these flags, and does not wait.
+    pub(super) fn start(kubeconfig: &Path, flags: &[&str]) -> Engine {
+        Engine::start_with(dying_with_us(env!("CARGO_BIN_EXE_portal")), kubeconfig, flags)
+    }
+
+    fn start_with(mut command: Command, kubeconfig: &Path, flags: &[&str]) -> Engine {
+        let folder = tempfile::tempdir().unwrap();
+        let port = free_port().unwrap();
+        let log = File::create(folder.path().join("log")).unwrap();
+        command.args(["engine", "--listen", &format!("127.0.0.1:{port}")]).args(flags);
+        // Its own, not those of whoever runs the tests.
+        command.env_clear().env("KUBECONFIG", kubeconfig).env("RUST_BACKTRACE", "1");
+        let child = command.stdout(log.try_clone().unwrap()).stderr(log).spawn().unwrap();
+        Engine { child, port, folder }
+    }
+
+    /// Starts one and waits until it is ready.
+    pub(super) fn ready(kubeconfig: &Path, flags: &[&str]) -> Engine {
+        let engine = Engine::start(kubeconfig, flags);
+        eventually("the engine is ready", || engine.get("/readyz").is_some_and(|(code, _)| code == 200));
+        engine
+    }
+
+    /// Status and body of a path, if it answers.
+    pub(super) fn get(&self, path: &str) -> Option<(u16, String)> {
+        let mut stream = TcpStream::connect(("127.0.0.1", self.port)).ok()?;
+        stream.set_read_timeout(Some(Duration::from_secs(5))).unwrap();
+        write!(stream, "GET {path} HTTP/1.1\r\nHost: engine\r\nConnection: close\r\n\r\n").ok()?;
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).ok()?;
+        let (head, body) = answer.split_once("\r\n\r\n")?;
+        Some((head.split(' ').nth(1)?.parse().ok()?, body.to_owned()))
+    }
+
+    /// The value of a metric with its labels.
+    pub(super) fn metric(&self, name: &str) -> i64 {
+        let Some((_, text)) = self.get("/metrics") else { return 0 };
+        let line = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
+        line.and_then(|value| value.parse().ok()).unwrap_or_default()
+    }
+
+    /// What `/readyz?verbose` says about a part.
+    pub(super) fn part(&self, part: &str) -> String {
+        let text = self.get("/readyz?verbose").map(|(_, text)| text).unwrap_or_default();
+        text.lines().find(|line| line[3..].starts_with(&format!("{part} "))).unwrap_or_default().to_owned()
+    }
+
+    pub(super) fn log(&self) -> String {
+        std::fs::read_to_string(self.folder.path().join("log")).unwrap()
+    }
+
+    /// Bytes of memory in use.
+    pub(super) fn memory(&self) -> u64 {
+        let statm = std::fs::read_to_string(format!("/proc/{}/statm", self.child.id())).unwrap();
+        statm.split(' ').nth(1).unwrap().parse::<u64>().unwrap() * 4096
+    }
+
+    /// Threads and open files: what would pile up if something outlived its rule.
+    pub(super) fn open(&self) -> (usize, usize) {
+        let count =
+            |what: &str| std::fs::read_dir(PathBuf::from(format!("/proc/{}/{what}", self.child.id()))).unwrap().count();
+        (count("task"), count("fd"))
+    }
+
+    pub(super) fn signal(&self, signal: &str) {
+        let status = Command::new("kill").args([signal, &self.child.id().to_string()]).status().unwrap();
+        assert!(status.success());
+    }
+
+    /// Asks it to end, and waits.
+    pub(super) fn stop(mut self) -> (ExitStatus, String) {
+        self.signal("-TERM");
+        let deadline = Instant::now() + Duration::from_secs(20);
+        loop {
+            if let Some(status) = self.child.try_wait().unwrap() {
+                return (status, self.log());
+            }
+            assert!(Instant::now() < deadline, "it ends when it is told to:\n{}", self.log());
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+}
+
+impl Drop for Engine {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            eprintln!("--- the engine's log\n{}", self.log());
+        }
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}

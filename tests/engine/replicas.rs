@@ -1,0 +1,1 @@
+//! Of several replicas one writes, and another one takes over.
