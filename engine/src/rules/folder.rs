@@ -299,3 +299,173 @@ fn place(text: &str, document: usize, line: usize, diagnostic: &Diagnostic) -> P
     let (line, column) = at.map_or((line, None), |at| (at.line, Some(at.column)));
     Problem { line: Some(line), column, message: diagnostic.to_string() }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::{PermissionsExt as _, symlink};
+
+    use tempfile::TempDir;
+
+    use super::*;
+
+    fn folder() -> (TempDir, Folder) {
+        // In memory where that can be had: ten thousand files take a disk a minute.
+        let root = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap();
+        let folder = Folder { path: root.path().join("rules"), ..Folder::default() };
+        fs::create_dir(&folder.path).unwrap();
+        (root, folder)
+    }
+
+    fn text(name: &str) -> String {
+        format!("name: {name}\nmatch: {{gvk: [{{kind: Pod}}]}}\nrule: spec.hostNetwork == true\n")
+    }
+
+    /// What a scan tells: files with the names of their rules, with what is wrong, or gone.
+    fn tell(folder: &mut Folder) -> Vec<String> {
+        let scan = folder.scan();
+        let mut lines: Vec<String> = scan.updates.iter().map(|update| line(&folder.path, update)).collect();
+        lines.extend(scan.problem.map(|problem| problem.replace(folder.path.to_str().unwrap(), "FOLDER")));
+        lines
+    }
+
+    fn line(folder: &Path, update: &Update) -> String {
+        let Update::File(path, content) = update else { panic!("a folder tells of files") };
+        let path = path.strip_prefix(folder).unwrap().display();
+        match content {
+            None => format!("{path} gone"),
+            Some(Ok(rules)) => {
+                let names: Vec<_> = rules.iter().map(|rule| rule.id.to_string()).collect();
+                format!("{path} {}", names.join(" "))
+            }
+            Some(Err(problems)) => {
+                let Problem { line, column, message } = &problems[0];
+                let place: Vec<_> = [line, column].into_iter().flatten().map(ToString::to_string).collect();
+                format!("{path}:{} {message}", place.join(":"))
+            }
+        }
+    }
+
+    #[test]
+    fn files_are_told_once_until_they_change() {
+        let (_root, mut folder) = folder();
+        fs::create_dir(folder.path.join("deep")).unwrap();
+        fs::write(folder.path.join("b.yaml"), text("b")).unwrap();
+        fs::write(folder.path.join("deep/a.yml"), text("a")).unwrap();
+        fs::write(folder.path.join("notes.txt"), "nothing").unwrap();
+        assert_eq!(tell(&mut folder), ["b.yaml b", "deep/a.yml a"]);
+        assert_eq!(tell(&mut folder), [""; 0]);
+        fs::write(folder.path.join("b.yaml"), format!("{}---\n{}", text("b"), text("c"))).unwrap();
+        assert_eq!(tell(&mut folder), ["b.yaml b c"]);
+        fs::remove_file(folder.path.join("deep/a.yml")).unwrap();
+        assert_eq!(tell(&mut folder), ["deep/a.yml gone"]);
+    }
+
+    #[test]
+    fn a_file_that_is_written_again_as_it_was_is_no_news() {
+        let (_root, mut folder) = folder();
+        let path = folder.path.join("a.yaml");
+        fs::write(&path, text("a")).unwrap();
+        tell(&mut folder);
+        fs::write(&path, text("a")).unwrap();
+        assert_eq!(tell(&mut folder), [""; 0]);
+    }
+
+    #[test]
+    fn an_editor_that_renames_over_is_seen() {
+        let (root, mut folder) = folder();
+        fs::write(folder.path.join("a.yaml"), text("a")).unwrap();
+        tell(&mut folder);
+        // Of the same length and in the same second.
+        fs::write(root.path().join("new"), text("b")).unwrap();
+        fs::rename(root.path().join("new"), folder.path.join("a.yaml")).unwrap();
+        assert_eq!(tell(&mut folder), ["a.yaml b"]);
+    }
+
+    /// As the kubelet does: files are links into `..data`, which is a link to a folder of the version.
+    #[test]
+    fn a_config_map_that_is_swapped_is_seen_as_one_change_of_each_file() {
+        let (_root, mut folder) = folder();
+        let version = |number: u32, rules: &[(&str, &str)]| {
+            let version = folder.path.join(format!("..version-{number}"));
+            fs::create_dir(&version).unwrap();
+            for (file, name) in rules {
+                fs::write(version.join(file), text(name)).unwrap();
+                let _ = symlink(format!("..data/{file}"), folder.path.join(file));
+            }
+            symlink(&version, folder.path.join("..data_tmp")).unwrap();
+            fs::rename(folder.path.join("..data_tmp"), folder.path.join("..data")).unwrap();
+        };
+        version(1, &[("a.yaml", "a"), ("b.yaml", "b")]);
+        let mut looked = Folder { path: folder.path.clone(), ..Folder::default() };
+        assert_eq!(tell(&mut looked), ["a.yaml a", "b.yaml b"]);
+        version(2, &[("a.yaml", "a"), ("b.yaml", "c")]);
+        fs::remove_dir_all(folder.path.join("..version-1")).unwrap();
+        assert_eq!(tell(&mut looked), ["b.yaml c"]);
+        folder = looked;
+        assert_eq!(tell(&mut folder), [""; 0]);
+    }
+
+    #[test]
+    fn a_partial_write_is_a_problem_with_its_place() {
+        let (_root, mut folder) = folder();
+        let path = folder.path.join("a.yaml");
+        fs::write(&path, text("a")).unwrap();
+        tell(&mut folder);
+        fs::write(&path, "name: a\nmatch: {gvk: [{ki").unwrap();
+        let told = tell(&mut folder);
+        assert!(told.len() == 1 && told[0].starts_with("a.yaml:2:"), "{told:?}");
+        fs::write(&path, "").unwrap();
+        assert_eq!(tell(&mut folder), ["a.yaml: there is no rule in this file: remove the file to remove its rules"]);
+        fs::write(&path, "name: a\nmatch: {gvk: [{kind: Pod}]}\nrul: x\n").unwrap();
+        assert_eq!(tell(&mut folder), ["a.yaml:3:1 rule a: rul: unknown field `rul`, did you mean `rule`?"]);
+    }
+
+    #[test]
+    fn a_folder_that_vanishes_keeps_its_rules() {
+        let (root, mut folder) = folder();
+        fs::write(folder.path.join("a.yaml"), text("a")).unwrap();
+        tell(&mut folder);
+        let away = root.path().join("away");
+        fs::rename(&folder.path, &away).unwrap();
+        let gone = "FOLDER cannot be read: No such file or directory (os error 2); its rules stay as they were";
+        assert_eq!(tell(&mut folder), [gone]);
+        fs::rename(&away, &folder.path).unwrap();
+        assert_eq!(tell(&mut folder), [""; 0]);
+    }
+
+    #[test]
+    fn a_file_that_cannot_be_read_is_told_and_read_when_it_can() {
+        let (_root, mut folder) = folder();
+        // Whoever may read everything is stopped by a link that leads nowhere.
+        symlink("nowhere", folder.path.join("a.yaml")).unwrap();
+        assert_eq!(tell(&mut folder), ["a.yaml: this file cannot be read: No such file or directory (os error 2)"]);
+        fs::write(folder.path.join("nowhere"), text("a")).unwrap();
+        assert_eq!(tell(&mut folder), ["a.yaml a"]);
+        fs::set_permissions(folder.path.join("nowhere"), fs::Permissions::from_mode(0o000)).unwrap();
+        let is_root = fs::read(folder.path.join("nowhere")).is_ok();
+        let told = tell(&mut folder);
+        assert!(if is_root { told.is_empty() } else { told[0].contains("Permission denied") }, "{told:?}");
+        fs::set_permissions(folder.path.join("nowhere"), fs::Permissions::from_mode(0o644)).unwrap();
+        assert!(tell(&mut folder).len() <= 1);
+    }
+
+    #[test]
+    fn links_that_lead_around_end() {
+        let (_root, mut folder) = folder();
+        fs::write(folder.path.join("a.yaml"), text("a")).unwrap();
+        symlink(&folder.path, folder.path.join("again")).unwrap();
+        assert_eq!(tell(&mut folder), ["a.yaml a"]);
+    }
+
+    #[test]
+    fn ten_thousand_files_are_read_once() {
+        let (_root, mut folder) = folder();
+        for number in 0..10_000 {
+            fs::write(folder.path.join(format!("{number}.yaml")), text(&format!("rule-{number}"))).unwrap();
+        }
+        assert_eq!(tell(&mut folder).len(), 10_000);
+        assert_eq!(tell(&mut folder), [""; 0]);
+        fs::write(folder.path.join("77.yaml"), text("other")).unwrap();
+        assert_eq!(tell(&mut folder), ["77.yaml other"]);
+    }
+}

@@ -55,7 +55,8 @@ pub fn portal_image(cache: &Cache) -> anyhow::Result<PathBuf> {
     Image { name: "portal", tag: PORTAL_IMAGE, dockerfile: &dockerfile, program: &program }.build(cache)
 }
 
-fn static_program() -> anyhow::Result<PathBuf> {
+/// The program that the image holds.
+pub fn static_program() -> anyhow::Result<PathBuf> {
     println!("building portal as a static program");
     let target = format!("{}-unknown-linux-musl", std::env::consts::ARCH);
     let arguments = ["build", "--release", "--locked", "--bin", "portal", "--target", &target];
