@@ -1,5 +1,6 @@
 //! Size *core*: etcd and a real API server.
 
+mod fault_proxy;
 mod rules;
 mod tables;
 

@@ -1,5 +1,6 @@
 //! The API server's record of requests, parsed: who did what.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use anyhow::Context as _;
@@ -49,6 +50,8 @@ pub struct ObjectRef {
 #[derive(Clone, Debug, Deserialize)]
 struct User {
     username: String,
+    #[serde(default)]
+    extra: BTreeMap<String, Vec<String>>,
 }
 
 #[derive(Clone, Debug, Deserialize)]
@@ -61,6 +64,11 @@ impl AuditEvent {
     /// Who did it. A test's users come in by impersonation, and it is they who count.
     pub fn user(&self) -> &str {
         &self.impersonated_user.as_ref().unwrap_or(&self.user).username
+    }
+
+    /// The name that the test gave to the client, if it came through the fault proxy.
+    pub fn client(&self) -> Option<&str> {
+        self.user.extra.get("client")?.first().map(String::as_str)
     }
 
     /// The HTTP status of the answer, 0 if there was none.

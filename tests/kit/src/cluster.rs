@@ -192,6 +192,10 @@ impl Cluster {
         self.keeper.stop().map(|_| ())
     }
 
+    pub(crate) fn state(&self) -> &State {
+        &self.state
+    }
+
     fn number(&self) -> u32 {
         self.counter.fetch_add(1, Ordering::Relaxed)
     }

@@ -1,6 +1,7 @@
 //! What each component is told: certificates, kubeconfigs, configuration files and command lines.
 
 use std::fs;
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
@@ -71,26 +72,10 @@ pub fn write_certificates(state: &State) -> anyhow::Result<()> {
 
 /// Writes a kubeconfig of one of the cluster's own users.
 pub fn write_kubeconfig(state: &State, file: &str, user: &str, port: u16) -> anyhow::Result<PathBuf> {
-    let read = |file: String| {
-        let path = state.pki().join(file);
-        fs::read(&path).map(ByteString).with_context(|| format!("could not read {}", path.display()))
-    };
     let server = format!("https://127.0.0.1:{port}");
-    let cluster = json!({"server": server, "certificate-authority-data": read("ca.crt".to_owned())?});
-    let credentials = json!({
-        "client-certificate-data": read(format!("{user}.crt"))?,
-        "client-key-data": read(format!("{user}.key"))?,
-    });
-    let kubeconfig = json!({
-        "apiVersion": "v1",
-        "kind": "Config",
-        "clusters": [{"name": "portal-test", "cluster": cluster}],
-        "users": [{"name": "user", "user": credentials}],
-        "contexts": [{"name": "portal-test", "context": {"cluster": "portal-test", "user": "user"}}],
-        "current-context": "portal-test",
-    });
+    let cluster = json!({"server": server, "certificate-authority-data": read_pki(state, "ca.crt")?});
     let path = state.kubeconfig(file);
-    write_json(&path, &kubeconfig)?;
+    write_json(&path, &kubeconfig(cluster, credentials(state, user)?))?;
     Ok(path)
 }
 
@@ -103,6 +88,22 @@ pub fn write_kubeconfig_as(state: &State, file: &str, user: &str, groups: &[&str
     credentials["as-groups"] = json!(groups);
     let path = state.kubeconfig(file);
     write_json(&path, &kubeconfig)?;
+    Ok(path)
+}
+
+/// Writes the kubeconfig of a proxy that speaks for others: it reaches the API server where the administrator does.
+pub fn write_front_proxy_kubeconfig(state: &State) -> anyhow::Result<PathBuf> {
+    let mut kubeconfig: Value = serde_json::from_slice(&fs::read(state.kubeconfig("admin"))?)?;
+    kubeconfig["users"][0]["user"] = credentials(state, "front-proxy")?;
+    let path = state.kubeconfig("front-proxy");
+    write_json(&path, &kubeconfig)?;
+    Ok(path)
+}
+
+/// Writes a kubeconfig for a server on loopback that knows its clients by their port.
+pub fn write_plain_kubeconfig(state: &State, file: &str, address: SocketAddr) -> anyhow::Result<PathBuf> {
+    let path = state.kubeconfig(file);
+    write_json(&path, &kubeconfig(json!({"server": format!("http://{address}")}), json!({})))?;
     Ok(path)
 }
 
@@ -337,6 +338,29 @@ fn audit_policy() -> Value {
             {"level": "Request"},
         ],
     })
+}
+
+fn kubeconfig(cluster: Value, credentials: Value) -> Value {
+    json!({
+        "apiVersion": "v1",
+        "kind": "Config",
+        "clusters": [{"name": "portal-test", "cluster": cluster}],
+        "users": [{"name": "user", "user": credentials}],
+        "contexts": [{"name": "portal-test", "context": {"cluster": "portal-test", "user": "user"}}],
+        "current-context": "portal-test",
+    })
+}
+
+fn credentials(state: &State, user: &str) -> anyhow::Result<Value> {
+    Ok(json!({
+        "client-certificate-data": read_pki(state, &format!("{user}.crt"))?,
+        "client-key-data": read_pki(state, &format!("{user}.key"))?,
+    }))
+}
+
+fn read_pki(state: &State, file: &str) -> anyhow::Result<ByteString> {
+    let path = state.pki().join(file);
+    fs::read(&path).map(ByteString).with_context(|| format!("could not read {}", path.display()))
 }
 
 fn write_pair(state: &State, name: &str, pair: &Pair) -> anyhow::Result<()> {

@@ -140,9 +140,13 @@ pub async fn admin_client(state: &State) -> anyhow::Result<Client> {
 
 /// The client that a kubeconfig describes.
 pub async fn client_of(kubeconfig: &Path) -> anyhow::Result<Client> {
+    Ok(Client::try_from(config_of(kubeconfig).await?)?)
+}
+
+/// The configuration of a client that a kubeconfig describes.
+pub async fn config_of(kubeconfig: &Path) -> anyhow::Result<kube::Config> {
     let kubeconfig = Kubeconfig::read_from(kubeconfig)?;
-    let config = kube::Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await?;
-    Ok(Client::try_from(config)?)
+    Ok(kube::Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await?)
 }
 
 async fn start(cache: &Cache, state: &State, request: Request, components: &mut Vec<Component>) -> anyhow::Result<()> {

@@ -9,6 +9,7 @@ pub mod certificates;
 pub mod cluster;
 pub mod components;
 pub mod detached;
+pub mod fault_proxy;
 pub mod held;
 pub mod image;
 pub mod keeper;
@@ -24,6 +25,7 @@ pub mod suites;
 use std::path::{Path, PathBuf};
 
 pub use cluster::Cluster;
+pub use fault_proxy::FaultProxy;
 pub use namespace::Namespace;
 pub use state::Size;
 
