@@ -1,6 +1,7 @@
 //! Size *core*: etcd and a real API server.
 
 mod fault_proxy;
+mod lease;
 mod rules;
 mod tables;
 
