@@ -88,8 +88,9 @@ struct Task {
     problem: watch::Sender<Option<String>>,
     /// What the problem is about.
     refused: Option<Verb>,
+    /// Why the last request failed.
+    failure: Option<String>,
     acting: Arc<RwLock<()>>,
-    shutdown: watch::Receiver<bool>,
 }
 
 /// How long a process that stops may take to let go. Without an answer the others wait the term out.
@@ -112,10 +113,10 @@ impl Holder {
             state,
             problem,
             refused: None,
+            failure: None,
             acting,
-            shutdown,
         };
-        (holder, tokio::spawn(task.run()))
+        (holder, tokio::spawn(task.run(shutdown)))
     }
 
     /// Whether this process holds, at this very moment: a process that slept through its term sees that it is over.
@@ -167,8 +168,7 @@ impl Holder {
 }
 
 impl Task {
-    async fn run(mut self) {
-        let mut shutdown = self.shutdown.clone();
+    async fn run(mut self, mut shutdown: watch::Receiver<bool>) {
         let mut told = std::pin::pin!(async move {
             // An error: nobody is left who could say so.
             let _ = shutdown.wait_for(|is_told| *is_told).await;
@@ -215,15 +215,17 @@ impl Task {
         let timeout = self.election.held().map_or(timeout, |held| timeout.min(held.until.since(now)));
         let Outcome { verb, answer, problem, failure } = self.requests.ask(&step, timeout).await;
         self.election.answered(BootTime::now(), answer);
-        if let Some(error) = &failure {
-            warn!(%error, identity = %self.identity, "Lease could not be read or written");
-        }
         // What worked is allowed. That the Lease may be read says nothing about whether it may be written.
         let is_solved = failure.is_none() && self.refused.is_some_and(|refused| refused <= verb);
         if problem.is_some() || is_solved {
             self.refused = problem.is_some().then_some(verb);
             self.problem.send_if_modified(|current| std::mem::replace(current, problem.clone()) != problem);
         }
+        // An outage is one line, not one for each try.
+        if let Some(error) = failure.as_ref().filter(|_| failure != self.failure) {
+            warn!(%error, identity = %self.identity, "Lease could not be read or written");
+        }
+        self.failure = failure;
         self.publish();
     }
 

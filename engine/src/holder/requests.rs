@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use kube::api::{DynamicObject, PostParams};
+use kube::core::Status;
 use kube::{Api, Client, Error, ResourceExt as _};
 
 use super::Settings;
@@ -104,6 +105,7 @@ impl Requests {
             // A PUT to a Lease that is gone. Reading it says so too.
             404 if verb == Verb::Update => return Outcome::of(verb, Answer::Conflict),
             404 => Some(format!("the namespace {namespace} of the Lease {name} does not exist")),
+            403 if is_ending(status) => Some(format!("the namespace {namespace} of the Lease {name} is being deleted")),
             403 => Some(format!(
                 "may not {verb} the Lease {name}: the verb {verb} on leases of coordination.k8s.io is missing in the namespace {namespace}"
             )),
@@ -137,6 +139,12 @@ impl std::fmt::Display for Verb {
 fn done(verb: Verb, lease: &DynamicObject) -> Answer {
     let uid = lease.uid().unwrap_or_default().into();
     if verb == Verb::Get { Answer::Found(uid, record::read(lease)) } else { Answer::Written(uid) }
+}
+
+/// Whether nothing can be made in the namespace any more, which looks like a missing permission.
+fn is_ending(status: &Status) -> bool {
+    let causes = status.details.iter().flat_map(|details| &details.causes);
+    causes.into_iter().any(|cause| cause.reason == "NamespaceTerminating")
 }
 
 /// An error with what caused it.

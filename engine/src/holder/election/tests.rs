@@ -218,6 +218,30 @@ fn a_lease_that_vanished_is_waited_out_from_then_on_and_its_terms_go_on() {
 }
 
 #[test]
+fn a_missing_lease_that_was_not_looked_at_for_long_is_waited_out_anew() {
+    let mut story = Story::new();
+    story.answer(found("other", 15, 1)).answer(Answer::Missing);
+    // In between somebody may have made one, held it, and lost it.
+    story.now = 17.0;
+    for _ in 0..9 {
+        story.answer(Answer::Missing);
+    }
+    story.check(expect![[r#"
+        0.0 get
+        2.3 get
+        17.0 get
+        19.3 get
+        21.6 get
+        24.0 get
+        26.1 get
+        28.4 get
+        30.7 get
+        32.0 get
+        32.0 create me, term 8
+    "#]]);
+}
+
+#[test]
 fn a_holder_writes_a_deleted_lease_again_at_once_in_the_same_term() {
     Story::holding().answer(Answer::Conflict).answer(Answer::Missing).answer(written()).check(expect![[r#"
         2.0 put me, term 8, holds until 10
