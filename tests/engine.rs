@@ -3,6 +3,7 @@
 //! Rules of the cluster are for all engines of it, so each of these tests has a cluster of its own.
 
 mod bad_input;
+mod histories;
 mod process;
 mod replicas;
 mod status;

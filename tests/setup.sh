@@ -128,6 +128,8 @@ setup_image() {
 
 setup_checks() {
     need shellcheck shellcheck
+    # A replica whose clock is an hour off.
+    need faketime faketime
     install_packages
     if [ "$("$cache/tools/bin/cargo-deny" --version 2>/dev/null)" != "cargo-deny $cargo_deny_version" ]; then
         say "building cargo-deny $cargo_deny_version, which takes some minutes"

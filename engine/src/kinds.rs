@@ -12,7 +12,7 @@ use kube::{
     Api, Client, Resource,
     core::PartialObjectMeta,
     discovery::{Discovery, Scope},
-    runtime::{WatchStreamExt as _, watcher},
+    runtime::watcher,
 };
 use portal_core::kinds::{Kind, Kinds};
 use tokio::sync::{Notify, mpsc, watch};
@@ -22,7 +22,7 @@ use crate::{
     metrics::Metrics,
     rules::Update,
     run::Shutdown,
-    watch::{Pauses, explain, explain_watch},
+    watch::{events, explain, explain_watch, is_expired},
 };
 
 /// When the server is asked after a definition changed: it serves a new kind a little later than it stores the definition.
@@ -201,10 +201,11 @@ async fn follow_definitions<K>(
     K: Resource<DynamicType = ()> + Clone + std::fmt::Debug + Send + 'static,
 {
     let api: Api<PartialObjectMeta<K>> = Api::all(client.clone());
-    let mut events = watcher(api, watcher::Config::default()).backoff(Pauses::default()).boxed();
+    let config = watcher::Config::default();
+    let mut stream = events(&api, &config);
     loop {
         let event = tokio::select! {
-            event = events.next() => event,
+            event = stream.next() => event,
             () = shutdown.wait() => return,
         };
         match event {
@@ -215,6 +216,9 @@ async fn follow_definitions<K>(
             Some(Ok(watcher::Event::Apply(_) | watcher::Event::Delete(_))) => changed.notify_one(),
             Some(Ok(_)) => {}
             Some(Err(error)) => {
+                if is_expired(&error) {
+                    stream = events(&api, &config);
+                }
                 metrics.watch_errors.with_label_values(&[part.to_string()]).inc();
                 if let Some(problem) = explain_watch(&K::plural(&()), &error) {
                     health.unwell(part, &problem);

@@ -1,8 +1,18 @@
 //! What every watch of the API server has in common: how long it waits after an error, and what the error means to a person.
 
+use std::fmt::Debug;
 use std::time::Duration;
 
-use kube::runtime::{utils::Backoff, watcher};
+use futures_util::{StreamExt as _, stream::BoxStream};
+use kube::{
+    Api, Resource,
+    runtime::{
+        WatchStreamExt as _,
+        utils::Backoff,
+        watcher::{self, watcher},
+    },
+};
+use serde::de::DeserializeOwned;
 use tokio::time::Instant;
 
 /// The longest pause between two tries: whoever fixes the cause should not wait for long.
@@ -36,9 +46,27 @@ impl Backoff for Pauses {
     }
 }
 
+/// The events of a watch, with pauses after errors. It begins anew when the server has forgotten where it was.
+pub(crate) fn events<K>(
+    api: &Api<K>,
+    config: &watcher::Config,
+) -> BoxStream<'static, watcher::Result<watcher::Event<K>>>
+where
+    K: Resource + Clone + DeserializeOwned + Debug + Send + 'static,
+{
+    watcher(api.clone(), config.clone()).backoff(Pauses::default()).boxed()
+}
+
+/// Whether a watch cannot go on from where it was. When that is told in its stream it begins anew by itself; when it is told as
+/// it starts it would ask the same for ever.
+pub(crate) fn is_expired(error: &watcher::Error) -> bool {
+    matches!(error, watcher::Error::WatchStartFailed(kube::Error::Api(status)) if status.code == 410)
+}
+
 /// What an error of a watch means, and the way out. `None` for what is part of the life of a watch.
 pub(crate) fn explain_watch(resource: &str, error: &watcher::Error) -> Option<String> {
     match error {
+        error if is_expired(error) => None,
         watcher::Error::InitialListFailed(error) => Some(explain("list", resource, error)),
         watcher::Error::WatchStartFailed(error) => Some(explain("watch", resource, error)),
         watcher::Error::WatchFailed(error) => Some(explain("watch", resource, error)),

@@ -22,16 +22,28 @@ pub(super) struct Engine {
 impl Engine {
     /// Starts one with these flags, and does not wait.
     pub(super) fn start(kubeconfig: &Path, flags: &[&str]) -> Engine {
-        Engine::start_with(dying_with_us(env!("CARGO_BIN_EXE_portal")), kubeconfig, flags)
+        Engine::start_with(&[], kubeconfig, flags)
     }
 
-    fn start_with(mut command: Command, kubeconfig: &Path, flags: &[&str]) -> Engine {
+    /// Starts one whose wall clock is an hour ahead. The clock that measures spans of time is right.
+    pub(super) fn start_an_hour_ahead(kubeconfig: &Path, flags: &[&str]) -> Engine {
+        // Not by its command, which stays between us and the engine.
+        let folders = std::fs::read_dir("/usr/lib").unwrap().map(|entry| entry.unwrap().path());
+        let mut libraries = folders.map(|folder| folder.join("faketime/libfaketime.so.1"));
+        let library = libraries.find(|library| library.exists()).expect("tests/setup.sh installs faketime");
+        let environment =
+            [("LD_PRELOAD", library.to_str().unwrap()), ("FAKETIME", "+1h"), ("FAKETIME_DONT_FAKE_MONOTONIC", "1")];
+        Engine::start_with(&environment, kubeconfig, flags)
+    }
+
+    fn start_with(environment: &[(&str, &str)], kubeconfig: &Path, flags: &[&str]) -> Engine {
+        let mut command = dying_with_us(env!("CARGO_BIN_EXE_portal"));
         let folder = tempfile::tempdir().unwrap();
         let port = free_port().unwrap();
         let log = File::create(folder.path().join("log")).unwrap();
         command.args(["engine", "--listen", &format!("127.0.0.1:{port}")]).args(flags);
         // Its own, not those of whoever runs the tests.
-        command.env_clear().env("KUBECONFIG", kubeconfig).env("RUST_BACKTRACE", "1");
+        command.env_clear().env("KUBECONFIG", kubeconfig).env("RUST_BACKTRACE", "1").envs(environment.iter().copied());
         let child = command.stdout(log.try_clone().unwrap()).stderr(log).spawn().unwrap();
         Engine { child, port, folder }
     }

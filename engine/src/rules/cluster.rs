@@ -6,10 +6,7 @@ use futures_util::StreamExt as _;
 use kube::{
     Api, Client, Resource, ResourceExt as _,
     api::{ApiResource, DynamicObject, TypeMeta},
-    runtime::{
-        WatchStreamExt as _,
-        watcher::{self, Event, watcher},
-    },
+    runtime::watcher::{self, Event},
 };
 use portal_core::rule::{
     diagnostic::{Diagnostic, Level},
@@ -25,7 +22,7 @@ use crate::{
     metrics::Metrics,
     rules::{Loader, Object, Update},
     run::Shutdown,
-    watch::{Pauses, explain_watch},
+    watch::{events, explain_watch, is_expired},
 };
 
 /// An object as it was seen last, for whoever writes its status.
@@ -92,11 +89,12 @@ pub(crate) async fn follow<K: Resource<DynamicType = ()>>(
     let resource = ApiResource::erase::<K>(&());
     let name = format!("{}.{}", resource.plural, resource.group);
     let api: Api<DynamicObject> = Api::all_with(client, &resource);
-    let mut events = watcher(api, watcher::Config::default().labels(&selector)).backoff(Pauses::default()).boxed();
+    let config = watcher::Config::default().labels(&selector);
+    let mut stream = events(&api, &config);
     let mut watch = Watch { resource, loader, outlets, told: HashMap::new(), listed: HashSet::new() };
     loop {
         let event = tokio::select! {
-            event = events.next() => event,
+            event = stream.next() => event,
             () = shutdown.wait() => return,
         };
         let told = match event {
@@ -107,6 +105,9 @@ pub(crate) async fn follow<K: Resource<DynamicType = ()>>(
                 watch.take(event).await
             }
             Some(Err(error)) => {
+                if is_expired(&error) {
+                    stream = events(&api, &config);
+                }
                 metrics.watch_errors.with_label_values(&[part.to_string()]).inc();
                 if let Some(problem) = explain_watch(&name, &error) {
                     health.unwell(part, &problem);

@@ -19,6 +19,9 @@ pub struct AuditEvent {
     /// What the client calls itself.
     #[serde(default)]
     pub user_agent: String,
+    /// When the request came, as the API server wrote it.
+    #[serde(default)]
+    pub request_received_timestamp: String,
     /// When the request was answered, as the API server wrote it.
     pub stage_timestamp: String,
     /// What the request was about; nothing for paths that are no resource.

@@ -158,11 +158,10 @@ impl Stage {
             ]}}},
         });
         std::fs::write(folder.path().join("web.yaml"), format!("{deployment:#}"))?;
+        let program = prepare::static_program()?;
         println!("$ portal check -r rule.yaml web.yaml");
-        let status = Command::new(prepare::static_program()?)
-            .args(["check", "-r", "rule.yaml", "web.yaml"])
-            .current_dir(folder.path())
-            .status()?;
+        let status =
+            Command::new(program).args(["check", "-r", "rule.yaml", "web.yaml"]).current_dir(folder.path()).status()?;
         if status.code() != Some(1) {
             bail!("the Deployment violates the rule, but `portal check` ended with {status}");
         }

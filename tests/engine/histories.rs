@@ -1,0 +1,191 @@
+//! Random histories of rules, with faults between the engine and the API server: once all is quiet, nothing tells that there
+//! were any.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::time::{Duration, Instant};
+
+use k8s_openapi::api::coordination::v1::{Lease, LeaseSpec};
+use kube::api::{DeleteParams, DynamicObject, ListParams, ObjectMeta, Patch, PatchParams, PostParams};
+use kube::{Api, Client, CustomResourceExt as _, ResourceExt as _};
+use portal_crds::PortalClusterRule;
+use portal_engine::holder::Timing;
+use portal_engine::rules::status::Counts;
+use portal_engine::run::{self, Settings, Shutdown};
+use portal_test_kit::fault_proxy::{FaultProxy, Requests, Storm};
+use serde_json::{Value, json};
+use tokio::sync::{mpsc, watch};
+use tokio::task::JoinHandle;
+
+use super::{BAD, GOOD, cluster, is_ready, rule};
+
+/// An engine within this process.
+struct Engine {
+    stop: watch::Sender<bool>,
+    counts: mpsc::Sender<(portal_core::rule::source::RuleId, Counts)>,
+    task: JoinHandle<bool>,
+}
+
+impl Engine {
+    fn start(client: Client, instance: &str, selector: String) -> Engine {
+        let settings = Settings {
+            instance: instance.to_owned(),
+            namespace: "portal-system".to_owned(),
+            identity: instance.to_owned(),
+            listen: SocketAddr::from(([127, 0, 0, 1], 0)),
+            rules_from_cluster: true,
+            rule_selector: selector,
+            rules_folder: None,
+            timing: Timing::default(),
+        };
+        let (stop, shutdown) = Shutdown::new();
+        let (counts, counted) = mpsc::channel(1000);
+        let task = tokio::spawn(async move {
+            run::run(move || std::future::ready(Ok(client.clone())), settings, counted, shutdown).await.unwrap()
+        });
+        Engine { stop, counts, task }
+    }
+
+    async fn stop(self) {
+        self.stop.send_replace(true);
+        assert!(self.task.await.unwrap(), "every part ends as it should");
+    }
+}
+
+/// A Lease that somebody has let go of, so that nobody waits for one who may be there.
+async fn release(client: &Client, instance: &str) {
+    let leases: Api<Lease> = Api::namespaced(client.clone(), "portal-system");
+    let spec =
+        LeaseSpec { holder_identity: Some(String::new()), lease_duration_seconds: Some(1), ..LeaseSpec::default() };
+    let metadata = ObjectMeta { name: Some(format!("portal-engine-{instance}")), ..ObjectMeta::default() };
+    leases.create(&PostParams::default(), &Lease { metadata, spec: Some(spec) }).await.unwrap();
+}
+
+/// Numbers that are the same for the same seed.
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, bound: u64) -> u64 {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) % bound
+    }
+}
+
+fn rules(client: &Client) -> Api<DynamicObject> {
+    Api::all_with(client.clone(), &PortalClusterRule::api_resource())
+}
+
+/// The rules of a history with their status, without what differs from time to time.
+async fn state(api: &Api<DynamicObject>, label: &str) -> BTreeMap<String, Value> {
+    let found = api.list(&ListParams::default().labels(&format!("history={label}"))).await.unwrap();
+    let states = found.items.into_iter().map(|object| {
+        let value = json!({ "metadata": { "generation": object.metadata.generation }, "spec": object.data["spec"], "status": object.data["status"] });
+        (object.name_any(), value)
+    });
+    states.collect()
+}
+
+fn is_told(state: &BTreeMap<String, Value>) -> bool {
+    state.values().all(|rule| is_ready(rule, if rule["spec"]["rule"] == BAD { "False" } else { "True" }))
+}
+
+async fn history(seed: u64, direct: Client, proxy: &FaultProxy) {
+    let label = format!("h{seed}");
+    let mut random = Random(seed);
+    let api = rules(&direct);
+    release(&direct, &label).await;
+    let client = proxy.client(&label, "engine", &["system:masters"]).unwrap();
+    let selector = format!("history={label}");
+    let storm = proxy.storm(Storm { on: Requests::all().from(&label), ..Storm::default() });
+    let engine = Engine::start(client.client(), &label, selector.clone());
+    for _ in 0..10 {
+        let name = format!("{label}-{}", random.below(3));
+        let text = if random.below(3) == 0 { BAD } else { GOOD };
+        let mut rule = rule(&name, text);
+        rule["metadata"]["labels"] = json!({ "history": label });
+        match random.below(4) {
+            0 => drop(api.delete(&name, &DeleteParams::default()).await),
+            1 => drop(api.create(&PostParams::default(), &serde_json::from_value(rule).unwrap()).await),
+            _ => {
+                let patch = json!({ "spec": { "rule": text } });
+                drop(api.patch(&name, &PatchParams::default(), &Patch::Merge(&patch)).await);
+            }
+        }
+        tokio::time::sleep(Duration::from_millis(random.below(120))).await;
+    }
+    drop(storm);
+    let deadline = Instant::now() + Duration::from_secs(90);
+    while !is_told(&state(&api, &label).await) {
+        assert!(Instant::now() < deadline, "history {seed}: {:#?}", state(&api, &label).await);
+        tokio::time::sleep(Duration::from_millis(200)).await;
+    }
+    let told = state(&api, &label).await;
+    engine.stop().await;
+    // One that knows nothing of all that finds nothing to do.
+    let fresh = Engine::start(direct, &label, selector);
+    tokio::time::sleep(Duration::from_secs(3)).await;
+    assert_eq!(state(&api, &label).await, told, "history {seed}");
+    fresh.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn whatever_happened_the_end_is_that_of_a_fresh_start() {
+    const HISTORIES: u64 = 200;
+    const AT_ONCE: u64 = 20;
+    let cluster = cluster();
+    let proxy = FaultProxy::start(&cluster, 7).await.unwrap();
+    for first in (0..HISTORIES).step_by(AT_ONCE as usize) {
+        let client = cluster.client().await;
+        let histories = (first..first + AT_ONCE).map(|seed| history(seed, client.clone(), &proxy));
+        futures_util::future::join_all(histories).await;
+    }
+    let writes = |events: &[portal_test_kit::audit_log::AuditEvent]| {
+        let of_status = events.iter().filter(|event| event.object_ref.subresource == "status" && event.is_write());
+        of_status.filter(|event| event.object_ref.api_group == "portal.io").count()
+    };
+    let before = writes(&cluster.audit_events().await.unwrap());
+    assert!(before > HISTORIES as usize, "{before} writes");
+    tokio::time::sleep(Duration::from_secs(2)).await;
+    assert_eq!(writes(&cluster.audit_events().await.unwrap()), before, "nobody is left who writes");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_thousand_noisy_rules_cost_a_few_writes_a_second() {
+    const RULES: usize = 1000;
+    const SECONDS: u64 = 10;
+    let cluster = cluster();
+    let client = cluster.client().await;
+    let api = rules(&client);
+    for number in 0..RULES {
+        let mut rule = rule(&format!("noisy-{number}"), GOOD);
+        rule["metadata"]["labels"] = json!({ "history": "noisy" });
+        api.create(&PostParams::default(), &serde_json::from_value(rule).unwrap()).await.unwrap();
+    }
+    release(&client, "noisy").await;
+    let engine = Engine::start(client.clone(), "noisy", String::new());
+    let deadline = Instant::now() + Duration::from_secs(60);
+    while !is_told(&state(&api, "noisy").await) {
+        assert!(Instant::now() < deadline, "all are told");
+        tokio::time::sleep(Duration::from_millis(500)).await;
+    }
+    let writes = |events: Vec<portal_test_kit::audit_log::AuditEvent>| {
+        events.iter().filter(|event| event.object_ref.subresource == "status" && event.is_write()).count()
+    };
+    let before = writes(cluster.audit_events().await.unwrap());
+    let start = Instant::now();
+    let mut evaluations = 0;
+    while start.elapsed() < Duration::from_secs(SECONDS) {
+        evaluations += 1;
+        for number in 0..RULES {
+            let id = portal_core::rule::source::RuleId { namespace: None, name: format!("noisy-{number}") };
+            engine.counts.send((id, Counts { evaluations, violations: 1 })).await.unwrap();
+        }
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+    let written = writes(cluster.audit_events().await.unwrap()) - before;
+    // Ten at once, and two a second.
+    assert!((10..=10 + 2 * SECONDS as usize + 5).contains(&written), "{written} writes in {SECONDS} seconds");
+    let counted = state(&api, "noisy").await.values().filter(|rule| rule["status"]["violationCount"] == 1).count();
+    assert!(counted >= 10, "{counted} rules show what was counted");
+    engine.stop().await;
+}
