@@ -16,8 +16,18 @@ pub struct Metric {
 }
 
 /// All metrics, in the order of the page.
-pub const METRICS: [Metric; 9] =
-    [RULES, RULE_SETS, UPDATES, FILES_WITH_PROBLEMS, KINDS, DISCOVERIES, WATCH_ERRORS, LEASE_HELD, STATUS_WRITES];
+pub const METRICS: [Metric; 10] = [
+    RULES,
+    RULE_SETS,
+    RULE_SET_TIME,
+    UPDATES,
+    FILES_WITH_PROBLEMS,
+    KINDS,
+    DISCOVERIES,
+    WATCH_ERRORS,
+    LEASE_HELD,
+    STATUS_WRITES,
+];
 
 const RULES: Metric = Metric {
     name: "portal_rules",
@@ -32,6 +42,12 @@ const RULE_SETS: Metric = Metric {
     name: "portal_rule_sets_total",
     is_counter: true,
     help: "Times that another set of rules was put in place.",
+    labels: &[],
+};
+const RULE_SET_TIME: Metric = Metric {
+    name: "portal_rule_set_microseconds_total",
+    is_counter: true,
+    help: "Time between news about rules and the set that takes them into account.",
     labels: &[],
 };
 const UPDATES: Metric = Metric {
@@ -79,6 +95,7 @@ pub struct Metrics {
     registry: Registry,
     pub(crate) rules: IntGaugeVec,
     pub(crate) rule_sets: IntCounterVec,
+    pub(crate) rule_set_time: IntCounterVec,
     pub(crate) updates: IntCounterVec,
     pub(crate) files_with_problems: IntGaugeVec,
     pub(crate) kinds: IntGaugeVec,
@@ -107,6 +124,7 @@ impl Metrics {
         Metrics {
             rules: gauge(&RULES),
             rule_sets: counter(&RULE_SETS),
+            rule_set_time: counter(&RULE_SET_TIME),
             updates: counter(&UPDATES),
             files_with_problems: gauge(&FILES_WITH_PROBLEMS),
             kinds: gauge(&KINDS),

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Instant;
 
 use arc_swap::ArcSwap;
 use kube::Client;
@@ -232,11 +233,13 @@ async fn follow_updates(
                 Update::Kinds(_) | Update::Loaded(_) => {}
             }
         }
+        let start = Instant::now();
         let Outcomes { rule_set, reports, files } = index.apply(batch.drain(..));
         if let Some(rule_set) = rule_set {
             info!(rules = rule_set.rules().len(), "Another set of rules is in force");
             rules.store(Arc::new(rule_set));
             metrics.rule_sets.with_label_values(&[] as &[&str]).inc();
+            metrics.rule_set_time.with_label_values(&[] as &[&str]).inc_by(start.elapsed().as_micros() as u64);
         }
         for (path, problems) in index.problems().filter(|(path, _)| files.iter().any(|file| file == path)) {
             for problem in problems {

@@ -3,6 +3,7 @@
 
 mod allocators;
 mod clusters;
+mod engine;
 mod instructions;
 mod programs;
 mod table;
@@ -32,6 +33,7 @@ fn builtin() -> Vec<Part> {
         Part { name: "rules", measure: programs::rules },
         Part { name: "instructions", measure: instructions::measure },
         Part { name: "allocators", measure: allocators::measure },
+        Part { name: "engine", measure: engine::measure },
         Part { name: "clusters", measure: clusters::measure },
     ]
 }
