@@ -21,6 +21,15 @@ const GROUP: &str = "portal.io/";
 static CLUSTER_RULE: LazyLock<Value> = LazyLock::new(|| schema_of("PortalClusterRule"));
 static RULE: LazyLock<Value> = LazyLock::new(|| schema_of("PortalRule"));
 
+/// The schema of a rule of a file: the fields of a spec, and its name.
+static PLAIN: LazyLock<Value> = LazyLock::new(|| {
+    let mut schema = CLUSTER_RULE["properties"]["spec"].clone();
+    if let Some(properties) = schema["properties"].as_object_mut() {
+        properties.insert("name".to_owned(), serde_json::json!({ "type": "string" }));
+    }
+    schema
+});
+
 /// Whether a document claims to be a rule.
 pub fn is_rule(document: Node<'_>) -> bool {
     match document.get_str("apiVersion") {
@@ -106,7 +115,6 @@ impl Loader {
         Some(RuleSource { id: self.rule.clone()?, origin: self.origin.clone(), base, generation, spec })
     }
 
-    /// A rule of a file: the fields of a spec, and its name.
     fn load_plain(&mut self, document: Node<'_>) -> Option<RuleSource> {
         let name = document.get_str("name").and_then(Node::as_str).filter(|name| !name.is_empty());
         let Some(name) = name else {
@@ -114,11 +122,7 @@ impl Loader {
             return None;
         };
         self.rule = Some(RuleId { namespace: None, name: name.to_owned() });
-        let mut schema = CLUSTER_RULE["properties"]["spec"].clone();
-        if let Some(properties) = schema["properties"].as_object_mut() {
-            properties.insert("name".to_owned(), serde_json::json!({ "type": "string" }));
-        }
-        self.check(document, &schema, &mut Vec::new());
+        self.check(document, &PLAIN, &mut Vec::new());
         let spec = self.problems.is_empty().then(|| self.spec(&document.to_json()))??;
         let (origin, base) = (self.origin.clone(), self.base.clone());
         Some(RuleSource { id: self.rule.clone()?, origin, base, generation: 0, spec })
