@@ -58,6 +58,17 @@ impl Health {
         }
     }
 
+    /// What was wrong with a part is over. One that is still starting is no further for that.
+    pub(crate) fn recovered(&self, part: Part) {
+        let changed = self.change(part, |before| match before {
+            Some(State::Starting(_)) => State::Starting(None),
+            _ => State::Well,
+        });
+        if changed {
+            info!(%part, "Part of the engine has recovered");
+        }
+    }
+
     /// Something is wrong with a part. If it was well once it stays ready: what it knows is still true as far as anyone
     /// can tell, and taking every replica out of service would help nobody.
     pub fn unwell(&self, part: Part, problem: &str) {

@@ -177,9 +177,14 @@ mod tests {
             let labels: Vec<&str> = gauge.desc_labels();
             gauge.with_label_values(&labels).set(1);
         }
-        for counter in
-            [&metrics.rule_sets, &metrics.updates, &metrics.discoveries, &metrics.watch_errors, &metrics.status_writes]
-        {
+        for counter in [
+            &metrics.rule_sets,
+            &metrics.rule_set_time,
+            &metrics.updates,
+            &metrics.discoveries,
+            &metrics.watch_errors,
+            &metrics.status_writes,
+        ] {
             let labels: Vec<&str> = counter.desc_labels();
             counter.with_label_values(&labels).inc();
         }

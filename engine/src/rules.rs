@@ -23,6 +23,8 @@ use portal_core::{
 };
 use portal_crds::Mode;
 
+use crate::health::Part;
+
 /// News for the [`index`]. Loaders send them; each replaces what was said about the same file or object before.
 #[derive(Debug)]
 pub enum Update {
@@ -102,6 +104,17 @@ pub enum Outcome {
     Waiting(Vec<Diagnostic>),
     /// A file has a rule of the same name, and files come first.
     Shadowed(PathBuf),
+}
+
+impl Loader {
+    /// The part of the engine that is well when the rules of this loader are in force.
+    pub(crate) fn part(self) -> Part {
+        match self {
+            Loader::Folder => Part::Folder,
+            Loader::ClusterRules => Part::ClusterRules,
+            Loader::Rules => Part::Rules,
+        }
+    }
 }
 
 impl Problem {

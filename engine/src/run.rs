@@ -1,6 +1,6 @@
 //! The life of an engine: what starts, in which order, and how it ends.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -22,7 +22,7 @@ use crate::{
     kinds,
     metrics::Metrics,
     rules::{
-        Loader, Outcome, Report, Update,
+        Loader, Outcome, Problem, Report, Update,
         cluster::{self, Outlets},
         folder,
         index::{Index, Outcomes},
@@ -175,7 +175,7 @@ where
         tasks.spawn(folder::follow(path, updates.clone(), health.clone(), shutdown.clone()));
     }
     drop(updates);
-    tasks.spawn(follow_updates(updated, rules, reports, waiting, metrics, shutdown));
+    tasks.spawn(follow_updates(updated, rules, reports, waiting, health, metrics, shutdown));
 
     while let Some(ended) = tasks.join_next().await {
         if let Err(error) = ended {
@@ -215,11 +215,14 @@ async fn follow_updates(
     rules: Rules,
     reported: mpsc::Sender<(RuleId, Option<Report>)>,
     waiting: watch::Sender<bool>,
+    health: Health,
     metrics: Metrics,
     mut shutdown: Shutdown,
 ) {
     let mut index = Index::new();
     let mut told: HashMap<RuleId, Report> = HashMap::new();
+    let mut wrong_files = BTreeMap::new();
+    let mut loaded = Vec::new();
     let mut batch = Vec::new();
     loop {
         tokio::select! {
@@ -230,24 +233,26 @@ async fn follow_updates(
             match update {
                 Update::File(..) => metrics.updates.with_label_values(&["file"]).inc(),
                 Update::Object(..) => metrics.updates.with_label_values(&["object"]).inc(),
-                Update::Kinds(_) | Update::Loaded(_) => {}
+                Update::Kinds(_) => {}
+                Update::Loaded(loader) => loaded.push(*loader),
             }
         }
         let start = Instant::now();
-        let Outcomes { rule_set, reports, files } = index.apply(batch.drain(..));
+        let Outcomes { rule_set, reports } = index.apply(batch.drain(..));
         if let Some(rule_set) = rule_set {
             info!(rules = rule_set.rules().len(), "Another set of rules is in force");
             rules.store(Arc::new(rule_set));
             metrics.rule_sets.with_label_values(&[] as &[&str]).inc();
             metrics.rule_set_time.with_label_values(&[] as &[&str]).inc_by(start.elapsed().as_micros() as u64);
         }
-        for (path, problems) in index.problems().filter(|(path, _)| files.iter().any(|file| file == path)) {
-            for problem in problems {
-                let (line, column) = (problem.line, problem.column);
-                warn!(file = %path.display(), line, column, error = problem.message, "File of rules cannot be used");
-            }
-        }
+        let problems = index.problems();
+        log_problems(&problems, &wrong_files);
+        metrics.files_with_problems.with_label_values(&[] as &[&str]).set(problems.len() as i64);
+        wrong_files = problems;
         count(&index, &metrics);
+        if index.has_kinds() {
+            loaded.drain(..).for_each(|loader| health.well(loader.part()));
+        }
         waiting.send_if_modified(|before| std::mem::replace(before, index.is_waiting()) != index.is_waiting());
         for (id, report) in reports {
             let before = match &report {
@@ -260,6 +265,15 @@ async fn follow_updates(
             log(&id.to_string(), report.as_ref());
             // Nobody listens when the rules of the cluster are not loaded.
             let _ = reported.send((id, report)).await;
+        }
+    }
+}
+
+/// Logs what is wrong with files, unless that was said before.
+fn log_problems(problems: &BTreeMap<PathBuf, Vec<Problem>>, said: &BTreeMap<PathBuf, Vec<Problem>>) {
+    for (path, problems) in problems.iter().filter(|(path, problems)| said.get(*path) != Some(problems)) {
+        for Problem { line, column, message } in problems {
+            warn!(file = %path.display(), line, column, error = message, "File of rules cannot be used as it is");
         }
     }
 }
@@ -290,7 +304,6 @@ fn count(index: &Index, metrics: &Metrics) {
     ] {
         metrics.rules.with_label_values(&[state]).set(count as i64);
     }
-    metrics.files_with_problems.with_label_values(&[] as &[&str]).set(index.problems().count() as i64);
 }
 
 /// Says on `/readyz` what keeps this replica from holding the Lease. It is no reason not to be ready: others may hold it.

@@ -184,7 +184,8 @@ async fn a_thousand_noisy_rules_cost_a_few_writes_a_second() {
     }
     let written = writes(cluster.audit_events().await.unwrap()) - before;
     // Ten at once, and two a second.
-    assert!((10..=10 + 2 * SECONDS as usize + 5).contains(&written), "{written} writes in {SECONDS} seconds");
+    let most = 10 + 2 * start.elapsed().as_secs() as usize + 5;
+    assert!((10..=most).contains(&written), "{written} writes in {:?}", start.elapsed());
     let counted = state(&api, "noisy").await.values().filter(|rule| rule["status"]["violationCount"] == 1).count();
     assert!(counted >= 10, "{counted} rules show what was counted");
     engine.stop().await;

@@ -18,7 +18,7 @@ use serde_json::Value;
 use tokio::sync::mpsc;
 
 use crate::{
-    health::{Health, Part},
+    health::Health,
     metrics::Metrics,
     rules::{Loader, Object, Update},
     run::Shutdown,
@@ -85,7 +85,7 @@ pub(crate) async fn follow<K: Resource<DynamicType = ()>>(
     metrics: Metrics,
     mut shutdown: Shutdown,
 ) {
-    let part = if loader == Loader::Rules { Part::Rules } else { Part::ClusterRules };
+    let part = loader.part();
     let resource = ApiResource::erase::<K>(&());
     let name = format!("{}.{}", resource.plural, resource.group);
     let api: Api<DynamicObject> = Api::all_with(client, &resource);
@@ -100,7 +100,7 @@ pub(crate) async fn follow<K: Resource<DynamicType = ()>>(
         let told = match event {
             Some(Ok(event)) => {
                 if !matches!(event, Event::Init | Event::InitApply(_)) {
-                    health.well(part);
+                    health.recovered(part);
                 }
                 watch.take(event).await
             }

@@ -97,7 +97,7 @@ pub(crate) async fn follow(path: PathBuf, updates: mpsc::Sender<Update>, health:
                 health.unwell(Part::Folder, &problem);
             }
             None => {
-                health.well(Part::Folder);
+                health.recovered(Part::Folder);
                 if !std::mem::replace(&mut is_loaded, true)
                     && updates.send(Update::Loaded(Loader::Folder)).await.is_err()
                 {

@@ -41,8 +41,6 @@ pub struct Outcomes {
     pub rule_set: Option<RuleSet>,
     /// What has become of the cluster's rules that may have changed. Nothing for those that are gone.
     pub reports: Vec<(RuleId, Option<Report>)>,
-    /// The files whose problems may have changed.
-    pub files: Vec<PathBuf>,
 }
 
 /// What is counted.
@@ -109,7 +107,6 @@ impl Index {
     /// Takes news, in the order in which they came.
     pub fn apply(&mut self, updates: impl IntoIterator<Item = Update>) -> Outcomes {
         let mut touched = BTreeSet::new();
-        let mut files = BTreeSet::new();
         for update in updates {
             match update {
                 Update::Object(id, object) => {
@@ -118,14 +115,12 @@ impl Index {
                 }
                 Update::File(path, content) => {
                     self.set_file(&path, content, &mut touched);
-                    files.insert(path);
                 }
                 Update::Kinds(kinds) => {
                     self.kinds = Some(kinds);
                     self.compile_all();
                     touched.extend(self.objects.keys().cloned());
                     touched.extend(self.in_files.keys().cloned());
-                    files.extend(self.files.keys().cloned());
                 }
                 Update::Loaded(_) => {}
             }
@@ -140,12 +135,21 @@ impl Index {
             let report = self.report(&id);
             (id, report)
         });
-        Outcomes { reports: reports.collect(), rule_set, files: files.into_iter().collect() }
+        Outcomes { reports: reports.collect(), rule_set }
     }
 
     /// What is wrong with files, by their paths.
-    pub fn problems(&self) -> impl Iterator<Item = (&Path, &[Problem])> {
-        self.files.iter().filter(|(_, file)| !file.problems.is_empty()).map(|(path, file)| (&**path, &*file.problems))
+    pub fn problems(&self) -> BTreeMap<PathBuf, Vec<Problem>> {
+        let own = self.files.iter().filter(|(_, file)| !file.problems.is_empty());
+        let mut problems: BTreeMap<_, _> = own.map(|(path, file)| (path.clone(), file.problems.clone())).collect();
+        for (id, paths) in self.in_files.iter().filter(|(_, paths)| paths.len() > 1) {
+            let Some(first) = paths.first() else { continue };
+            for path in paths.iter().skip(1) {
+                let message = format!("`{id}` is in {} too, which comes first: rename one", first.display());
+                problems.entry(path.clone()).or_default().push(Problem::of_file(message));
+            }
+        }
+        problems
     }
 
     /// How many rules there are of each kind of outcome.
@@ -163,6 +167,11 @@ impl Index {
             }
         }
         counts
+    }
+
+    /// Whether the kinds are known: without them no rule is in force.
+    pub fn has_kinds(&self) -> bool {
+        self.kinds.is_some()
     }
 
     /// Whether a rule waits for a kind that may come.
@@ -498,8 +507,11 @@ mod tests {
         check_set(&index, &[]);
         index.apply([file("a.yaml", &[("a", OTHER)])]);
         check_set(&index, &["a"]);
+        let problems = index.problems();
+        assert_eq!(problems[Path::new("b.yaml")][0].message, "`a` is in a.yaml too, which comes first: rename one");
         index.apply([Update::File("a.yaml".into(), None)]);
         check_set(&index, &["a"]);
+        assert!(index.problems().is_empty());
     }
 
     #[test]
@@ -507,15 +519,15 @@ mod tests {
         let mut index = index([file("a.yaml", &[("a", GOOD), ("b", GOOD)])]);
         index.apply([file("a.yaml", &[("a", BAD), ("c", GOOD)])]);
         check_set(&index, &["a", "b"]);
-        assert_eq!(index.problems().count(), 1);
+        assert_eq!(index.problems().len(), 1);
         index.apply([kinds()]);
-        assert_eq!(index.problems().count(), 1, "what is wrong with the newer version is still known");
+        assert_eq!(index.problems().len(), 1, "what is wrong with the newer version is still known");
         let unreadable = Problem { line: Some(1), column: None, message: "damaged".to_owned() };
         index.apply([Update::File("a.yaml".into(), Some(Err(vec![unreadable])))]);
         check_set(&index, &["a", "b"]);
         index.apply([file("a.yaml", &[("c", GOOD)])]);
         check_set(&index, &["c"]);
-        assert_eq!(index.problems().count(), 0);
+        assert_eq!(index.problems().len(), 0);
     }
 
     #[test]
