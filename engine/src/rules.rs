@@ -7,7 +7,7 @@
 //! ```
 
 pub(crate) mod cluster;
-pub(crate) mod folder;
+pub mod folder;
 pub mod index;
 pub mod status;
 

@@ -1,12 +1,12 @@
 //! Files, folders and standard input as documents, each with its place.
 
-use std::collections::HashSet;
 use std::fs;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
 use portal_document::{Builder, Document, Interning, Limits, Node, Options, Step, YamlDocument, from_yaml};
+use portal_engine::rules::folder::search;
 
 /// The largest file that is read.
 const MAX_FILE: u64 = 1 << 30;
@@ -51,35 +51,16 @@ pub(crate) fn expand(paths: &[PathBuf], problems: &mut Vec<Problem>) -> Vec<Path
     let mut files = Vec::new();
     for path in paths {
         if path.is_dir() {
-            walk(path, &mut HashSet::new(), &mut files, problems);
+            let found = search(path);
+            files.extend(found.files);
+            for (folder, error) in found.unreadable {
+                problems.push(Problem::of_file(&folder, format!("this folder cannot be read: {error}")));
+            }
         } else {
             files.push(path.clone());
         }
     }
     files
-}
-
-/// Follows links to folders, each folder once: links may lead around in a circle.
-fn walk(folder: &Path, seen: &mut HashSet<PathBuf>, files: &mut Vec<PathBuf>, problems: &mut Vec<Problem>) {
-    let entries = folder.canonicalize().and_then(|real| {
-        if !seen.insert(real) {
-            return Ok(Vec::new());
-        }
-        fs::read_dir(folder)?.map(|entry| Ok(entry?.path())).collect::<std::io::Result<Vec<_>>>()
-    });
-    let mut entries = match entries {
-        Ok(entries) => entries,
-        Err(error) => return problems.push(Problem::of_file(folder, format!("this folder cannot be read: {error}"))),
-    };
-    entries.sort();
-    for entry in entries {
-        let is_manifest = entry.extension().is_some_and(|end| end == "yaml" || end == "yml" || end == "json");
-        if entry.is_dir() {
-            walk(&entry, seen, files, problems);
-        } else if is_manifest {
-            files.push(entry);
-        }
-    }
 }
 
 /// Reads a file into pieces of about a size, so that one large file keeps every core busy.

@@ -144,11 +144,7 @@ fn place(diagnostic: &Diagnostic) -> Problem {
     match &diagnostic.origin {
         Origin::Cluster { uid } => Problem { file: uid.clone(), line: None, column: None, message },
         Origin::File { path, line } => {
-            let field = diagnostic.field.iter().map(|step| match step {
-                Step::Field(name) => portal_document::Step::Field(name),
-                Step::Index(index) => portal_document::Step::Index(*index),
-            });
-            let at = files::locate(Path::new(path), *line, &field.collect::<Vec<_>>());
+            let at = files::locate(Path::new(path), *line, &diagnostic.document_steps());
             let (line, column) = at.map_or((*line, None), |(line, column)| (line, Some(column)));
             Problem { file: path.clone(), line: Some(line), column, message }
         }

@@ -61,6 +61,15 @@ struct Known {
 /// Device, inode, size, and the two times of change.
 type Print = (u64, u64, u64, (i64, i64), (i64, i64));
 
+/// The files below a folder.
+#[derive(Debug, Default)]
+pub struct Found {
+    /// Their paths, in order.
+    pub files: Vec<PathBuf>,
+    /// Folders that could not be read, and why.
+    pub unreadable: Vec<(PathBuf, std::io::Error)>,
+}
+
 /// What looking through a folder has found.
 #[derive(Debug, Default)]
 struct Scan {
@@ -147,16 +156,14 @@ impl Folder {
             scan.problem = Some(format!("{} is a file: give the folder that it is in", self.path.display()));
             return scan;
         }
-        let mut found = Vec::new();
-        let mut unreadable = Vec::new();
-        walk(&self.path, &mut HashSet::new(), &mut found, &mut unreadable);
+        let Found { files, unreadable } = search(&self.path);
         if let Some((folder, error)) = unreadable.first() {
             scan.problem = Some(format!("{} cannot be read: {error}; its rules stay as they were", folder.display()));
         }
         let gone: Vec<PathBuf> = self
             .files
             .keys()
-            .filter(|path| found.binary_search(path).is_err())
+            .filter(|path| files.binary_search(path).is_err())
             .filter(|path| !unreadable.iter().any(|(folder, _)| path.starts_with(folder)))
             .cloned()
             .collect();
@@ -164,7 +171,7 @@ impl Folder {
             self.files.remove(&path);
             scan.updates.push(Update::File(path, None));
         }
-        for path in found {
+        for path in files {
             if let Some(content) = self.look(&path) {
                 scan.updates.push(Update::File(path, Some(content)));
             }
@@ -195,38 +202,40 @@ impl Folder {
     }
 }
 
-/// The files with rules below a folder, in order. Follows links, each folder once. Names that begin with a dot are left out:
-/// that is where Kubernetes keeps the versions of a ConfigMap.
-fn walk(
-    folder: &Path,
-    seen: &mut HashSet<PathBuf>,
-    found: &mut Vec<PathBuf>,
-    unreadable: &mut Vec<(PathBuf, std::io::Error)>,
-) {
-    let entries = folder.canonicalize().and_then(|real| {
-        if !seen.insert(real) {
-            return Ok(Vec::new());
-        }
-        fs::read_dir(folder)?.map(|entry| Ok(entry?.path())).collect::<std::io::Result<Vec<_>>>()
-    });
-    let mut entries = match entries {
-        Ok(entries) => entries,
-        Err(error) => return unreadable.push((folder.to_owned(), error)),
-    };
-    entries.sort();
-    for entry in entries {
-        let is_hidden = entry.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(b"."));
-        let is_manifest = entry.extension().is_some_and(|end| end == "yaml" || end == "yml" || end == "json");
-        if is_hidden {
-            continue;
-        }
-        if entry.is_dir() {
-            walk(&entry, seen, found, unreadable);
-        } else if is_manifest {
-            found.push(entry);
+/// The YAML and JSON files below a folder, in order. Follows links, each folder once: they may lead around in a circle. Names that
+/// begin with a dot are left out: that is where Kubernetes keeps the versions of a ConfigMap.
+pub fn search(folder: &Path) -> Found {
+    let mut found = Found::default();
+    found.add(folder, &mut HashSet::new());
+    found.files.sort();
+    found
+}
+
+impl Found {
+    fn add(&mut self, folder: &Path, seen: &mut HashSet<PathBuf>) {
+        let entries = folder.canonicalize().and_then(|real| {
+            if !seen.insert(real) {
+                return Ok(Vec::new());
+            }
+            fs::read_dir(folder)?.map(|entry| Ok(entry?.path())).collect::<std::io::Result<Vec<_>>>()
+        });
+        let entries = match entries {
+            Ok(entries) => entries,
+            Err(error) => return self.unreadable.push((folder.to_owned(), error)),
+        };
+        for entry in entries {
+            let is_hidden = entry.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(b"."));
+            let is_manifest = entry.extension().is_some_and(|end| end == "yaml" || end == "yml" || end == "json");
+            if is_hidden {
+                continue;
+            }
+            if entry.is_dir() {
+                self.add(&entry, seen);
+            } else if is_manifest {
+                self.files.push(entry);
+            }
         }
     }
-    found.sort();
 }
 
 fn print(metadata: &Metadata) -> Print {
@@ -287,15 +296,7 @@ fn objects(document: &Document) -> Vec<(Node<'_>, Vec<Step>)> {
 
 /// A diagnostic with its place in the text.
 fn place(text: &str, document: usize, line: usize, diagnostic: &Diagnostic) -> Problem {
-    let field: Vec<portal_document::Step<'_>> = diagnostic
-        .field
-        .iter()
-        .map(|step| match step {
-            Step::Field(name) => portal_document::Step::Field(name),
-            Step::Index(index) => portal_document::Step::Index(*index),
-        })
-        .collect();
-    let at = portal_document::locate(text, document, &field);
+    let at = portal_document::locate(text, document, &diagnostic.document_steps());
     let (line, column) = at.map_or((line, None), |at| (at.line, Some(at.column)));
     Problem { line: Some(line), column, message: diagnostic.to_string() }
 }

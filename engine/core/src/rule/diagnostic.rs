@@ -53,6 +53,15 @@ pub struct Excerpt {
 }
 
 impl Diagnostic {
+    /// The way to the field, as documents know it.
+    pub fn document_steps(&self) -> Vec<portal_document::Step<'_>> {
+        let steps = self.field.iter().map(|step| match step {
+            Step::Field(name) => portal_document::Step::Field(name),
+            Step::Index(index) => portal_document::Step::Index(*index),
+        });
+        steps.collect()
+    }
+
     /// The field as people write it: `spec.match.gvk[0].kind`.
     pub fn field_name(&self) -> String {
         let mut name = String::new();

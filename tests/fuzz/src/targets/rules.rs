@@ -14,7 +14,7 @@ use portal_core::{
     rule::{
         RuleSet,
         compile::{compile, compile_rule, ended_exceptions},
-        diagnostic::{Diagnostic, Level, Step},
+        diagnostic::{Diagnostic, Level},
         load::load,
         source::{Origin, RuleSource},
     },
@@ -104,15 +104,7 @@ fn check_alone_and_together(sources: &mut Vec<RuleSource>, text: &str) -> RuleSe
 fn check_diagnostic(diagnostic: &Diagnostic, text: &str) {
     assert!(!diagnostic.message.is_empty() && diagnostic.to_string().contains(&diagnostic.message));
     let Origin::File { line: document, .. } = diagnostic.origin else { panic!("the rule is in a file") };
-    let field: Vec<_> = diagnostic
-        .field
-        .iter()
-        .map(|step| match step {
-            Step::Field(name) => portal_document::Step::Field(name),
-            Step::Index(index) => portal_document::Step::Index(*index),
-        })
-        .collect();
-    let place = locate(text, document, &field).expect("the document of a rule has a place");
+    let place = locate(text, document, &diagnostic.document_steps()).expect("the document of a rule has a place");
     check_position(place, text.as_bytes());
 }
 
