@@ -4,6 +4,7 @@
 
 mod bad_input;
 mod histories;
+mod kinds;
 mod process;
 mod replicas;
 mod status;

@@ -22,7 +22,7 @@ use crate::{
     metrics::Metrics,
     rules::Update,
     run::Shutdown,
-    watch::{events, explain, explain_watch, is_expired},
+    watch::{Calm, events, explain, explain_watch, is_expired},
 };
 
 /// When the server is asked after a definition changed: it serves a new kind a little later than it stores the definition.
@@ -74,7 +74,7 @@ pub async fn discover(client: &Client, before: Option<&Kinds>) -> Result<Kinds, 
 }
 
 /// The same by a request for each version of each group, for servers that cannot tell it at once.
-async fn discover_each(client: &Client) -> Result<Kinds, kube::Error> {
+pub async fn discover_each(client: &Client) -> Result<Kinds, kube::Error> {
     let discovery = Discovery::new(client.clone()).run().await?;
     let mut kinds: Vec<Kind> = Vec::new();
     for group in discovery.groups() {
@@ -203,9 +203,14 @@ async fn follow_definitions<K>(
     let api: Api<PartialObjectMeta<K>> = Api::all(client.clone());
     let config = watcher::Config::default();
     let mut stream = events(&api, &config);
+    let mut calm = Calm::default();
     loop {
         let event = tokio::select! {
             event = stream.next() => event,
+            () = calm.wait() => {
+                health.recovered(part);
+                continue;
+            }
             () = shutdown.wait() => return,
         };
         match event {
@@ -216,6 +221,7 @@ async fn follow_definitions<K>(
             Some(Ok(watcher::Event::Apply(_) | watcher::Event::Delete(_))) => changed.notify_one(),
             Some(Ok(_)) => {}
             Some(Err(error)) => {
+                calm.disturb();
                 if is_expired(&error) {
                     stream = events(&api, &config);
                 }

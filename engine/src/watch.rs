@@ -13,7 +13,7 @@ use kube::{
     },
 };
 use serde::de::DeserializeOwned;
-use tokio::time::Instant;
+use tokio::time::{Instant, sleep_until};
 
 /// The longest pause between two tries: whoever fixes the cause should not wait for long.
 const MAX_PAUSE: Duration = Duration::from_secs(5);
@@ -61,6 +61,28 @@ where
 /// it starts it would ask the same for ever.
 pub(crate) fn is_expired(error: &watcher::Error) -> bool {
     matches!(error, watcher::Error::WatchStartFailed(kube::Error::Api(status)) if status.code == 410)
+}
+
+/// Tells when a watch that failed has gone on for a while: one that goes on without a change says nothing.
+#[derive(Debug, Default)]
+pub(crate) struct Calm {
+    failed: Option<Instant>,
+}
+
+impl Calm {
+    /// It failed, and is tried again.
+    pub(crate) fn disturb(&mut self) {
+        self.failed = Some(Instant::now());
+    }
+
+    /// Waits until it has not failed for longer than between two tries.
+    pub(crate) async fn wait(&mut self) {
+        match self.failed {
+            Some(failed) => sleep_until(failed + 3 * MAX_PAUSE).await,
+            None => std::future::pending().await,
+        }
+        self.failed = None;
+    }
 }
 
 /// What an error of a watch means, and the way out. `None` for what is part of the life of a watch.
@@ -127,6 +149,18 @@ mod tests {
         tokio::time::advance(Duration::from_secs(11)).await;
         pauses.reset();
         assert_eq!(pauses.next(), Some(FIRST_PAUSE));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn calm_comes_a_while_after_the_last_failure() {
+        let mut calm = Calm::default();
+        calm.disturb();
+        tokio::time::advance(Duration::from_secs(10)).await;
+        calm.disturb();
+        let start = Instant::now();
+        calm.wait().await;
+        assert_eq!(start.elapsed(), 3 * MAX_PAUSE);
+        assert!(tokio::time::timeout(Duration::from_secs(3600), calm.wait()).await.is_err());
     }
 
     #[track_caller]

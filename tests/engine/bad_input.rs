@@ -6,6 +6,7 @@ use super::process::Engine;
 use super::{GOOD, apply, cluster, install, rule, wait_for};
 use crate::core::eventually;
 
+use portal_test_kit::fault_proxy::{Fault, FaultProxy, Requests};
 use portal_test_kit::{Cluster, Size};
 
 /// Flags and files that are wrong from the start end the program with one line.
@@ -134,6 +135,24 @@ async fn a_verb_that_is_missing_is_named() {
     });
     assert_eq!(viewer.get("/readyz").unwrap().0, 200, "rules are in force without a status");
     assert_eq!(viewer.metric(r#"portal_rules{state="active"}"#), 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_api_server_that_goes_away_is_told_and_waited_for() {
+    let cluster = cluster();
+    let proxy = FaultProxy::start(&cluster, 3).await.unwrap();
+    let client = proxy.client("engine", "engine", &["system:masters"]).unwrap();
+    let engine = Engine::ready(client.kubeconfig(), &["--rules-from-cluster"]);
+    apply(&cluster, &rule("before", GOOD));
+    wait_for(&cluster, "before", "True");
+    let away = proxy.inject(Fault::Refuse.on(Requests::all()));
+    eventually("it says so", || engine.part("cluster-rules").starts_with("[!]"));
+    apply(&cluster, &rule("meanwhile", GOOD));
+    assert_eq!(engine.get("/readyz").unwrap().0, 200, "what it knows is in force");
+    assert_eq!(engine.metric(r#"portal_rules{state="active"}"#), 1);
+    drop(away);
+    wait_for(&cluster, "meanwhile", "True");
+    eventually("all is well again", || !engine.get("/readyz?verbose").unwrap().1.contains("[!]"));
 }
 
 #[tokio::test]

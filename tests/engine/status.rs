@@ -131,7 +131,7 @@ async fn a_file_shadows_a_rule_of_its_name() {
 }
 
 #[tokio::test]
-async fn what_others_write_stays_and_what_a_gone_instance_wrote_does_not_count() {
+async fn what_others_write_stays() {
     let cluster = cluster();
     let _engine = Engine::ready(&cluster.kubeconfig(), CLUSTER);
     apply(&cluster, &rule("shared", GOOD));
@@ -152,6 +152,33 @@ async fn what_others_write_stays_and_what_a_gone_instance_wrote_does_not_count()
     apply(&cluster, &rule("shared", "spec.hostNetwork == true"));
     let status = wait_for(&cluster, "shared", "True")["status"].clone();
     assert_eq!(condition(&status["instances"][0], "PermissionGranted"), "True");
+}
+
+#[tokio::test]
+async fn an_instance_that_is_renamed_leaves_nothing_behind() {
+    let cluster = cluster();
+    let instance = |name: &str| Engine::ready(&cluster.kubeconfig(), &["--rules-from-cluster", "--instance", name]);
+    let before = instance("a");
+    apply(&cluster, &rule("renamed", GOOD));
+    wait_for(&cluster, "renamed", "True");
+    before.stop();
+    let _after = instance("b");
+    let instances = || {
+        let status = get(&cluster, "renamed")["status"].clone();
+        let names =
+            status["instances"].as_array().unwrap().iter().map(|entry| entry["instance"].as_str().unwrap().to_owned());
+        names.collect::<Vec<_>>()
+    };
+    eventually("the second one has an entry", || instances() == ["a", "b"]);
+    // It might come back: only after a while is it taken for gone.
+    let deadline = Instant::now() + Duration::from_secs(120);
+    while instances() != ["b"] {
+        assert!(Instant::now() < deadline, "{:?}", instances());
+        tokio::time::sleep(Duration::from_millis(500)).await;
+    }
+    // The second one is the first now, and sums up.
+    apply(&cluster, &rule("renamed", BAD));
+    wait_for(&cluster, "renamed", "False");
 }
 
 fn rules_api(client: kube::Client) -> Api<DynamicObject> {

@@ -22,7 +22,7 @@ use crate::{
     metrics::Metrics,
     rules::{Loader, Object, Update},
     run::Shutdown,
-    watch::{events, explain_watch, is_expired},
+    watch::{Calm, events, explain_watch, is_expired},
 };
 
 /// An object as it was seen last, for whoever writes its status.
@@ -91,10 +91,15 @@ pub(crate) async fn follow<K: Resource<DynamicType = ()>>(
     let api: Api<DynamicObject> = Api::all_with(client, &resource);
     let config = watcher::Config::default().labels(&selector);
     let mut stream = events(&api, &config);
+    let mut calm = Calm::default();
     let mut watch = Watch { resource, loader, outlets, told: HashMap::new(), listed: HashSet::new() };
     loop {
         let event = tokio::select! {
             event = stream.next() => event,
+            () = calm.wait() => {
+                health.recovered(part);
+                continue;
+            }
             () = shutdown.wait() => return,
         };
         let told = match event {
@@ -105,6 +110,7 @@ pub(crate) async fn follow<K: Resource<DynamicType = ()>>(
                 watch.take(event).await
             }
             Some(Err(error)) => {
+                calm.disturb();
                 if is_expired(&error) {
                     stream = events(&api, &config);
                 }

@@ -22,6 +22,8 @@ pub(super) struct Instances {
     leases: Api<Lease>,
     own: String,
     others: HashMap<String, Other>,
+    /// Those that were found to be gone the last time.
+    gone: BTreeSet<String>,
     next: Instant,
 }
 
@@ -36,7 +38,13 @@ struct Other {
 impl Instances {
     pub(super) fn new(client: Client, namespace: &str, own: &str) -> Instances {
         let leases = Api::namespaced(client, namespace);
-        Instances { leases, own: own.to_owned(), others: HashMap::new(), next: Instant::now() + INTERVAL }
+        Instances {
+            leases,
+            own: own.to_owned(),
+            others: HashMap::new(),
+            gone: BTreeSet::new(),
+            next: Instant::now() + INTERVAL,
+        }
     }
 
     /// Notes the instances that a status names.
@@ -59,7 +67,6 @@ impl Instances {
         loop {
             sleep_until(self.next).await;
             self.next = Instant::now() + INTERVAL;
-            let dead: BTreeSet<String> = self.dead();
             for (name, other) in &mut self.others {
                 // An error says nothing about the instance.
                 let Ok(lease) = self.leases.get_opt(&lease_name(name)).await else {
@@ -71,13 +78,11 @@ impl Instances {
                     (other.lease, other.since) = (spec, Instant::now());
                 }
             }
-            if self.dead() != dead {
+            let gone: BTreeSet<String> = self.others.keys().filter(|name| !self.is_alive(name)).cloned().collect();
+            if gone != self.gone {
+                self.gone = gone;
                 return;
             }
         }
-    }
-
-    fn dead(&self) -> BTreeSet<String> {
-        self.others.keys().filter(|name| !self.is_alive(name)).cloned().collect()
     }
 }
