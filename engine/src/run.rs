@@ -25,7 +25,7 @@ use crate::{
         Loader, Outcome, Problem, Report, Update,
         cluster::{self, Outlets},
         folder,
-        index::{Index, Outcomes},
+        index::{self, Index, Outcomes},
         status::{Counts, Writer},
     },
     server,
@@ -249,11 +249,13 @@ async fn follow_updates(
         log_problems(&problems, &wrong_files);
         metrics.files_with_problems.with_label_values(&[] as &[&str]).set(problems.len() as i64);
         wrong_files = problems;
-        count(&index, &metrics);
+        let counts = index.counts();
+        count(counts, &metrics);
         if index.has_kinds() {
             loaded.drain(..).for_each(|loader| health.well(loader.part()));
         }
-        waiting.send_if_modified(|before| std::mem::replace(before, index.is_waiting()) != index.is_waiting());
+        let is_waiting = counts.waiting > 0;
+        waiting.send_if_modified(|before| std::mem::replace(before, is_waiting) != is_waiting);
         for (id, report) in reports {
             let before = match &report {
                 Some(report) => told.insert(id.clone(), report.clone()),
@@ -293,8 +295,7 @@ fn log(rule: &str, report: Option<&Report>) {
     }
 }
 
-fn count(index: &Index, metrics: &Metrics) {
-    let counts = index.counts();
+fn count(counts: index::Counts, metrics: &Metrics) {
     for (state, count) in [
         ("active", counts.active),
         ("refused", counts.refused),

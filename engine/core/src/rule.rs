@@ -87,7 +87,10 @@ pub struct LookupSite {
 #[derive(Debug, Default)]
 pub struct RuleSet {
     rules: Vec<Arc<Rule>>,
-    by_kind: HashMap<String, Vec<(usize, usize)>>,
+    /// The place of a kind in the list below, by its group and name.
+    kinds: HashMap<String, usize>,
+    /// For each kind: the rules that judge it, and the place of the kind in each.
+    judges: Vec<Vec<(usize, usize)>>,
 }
 
 impl Rule {
@@ -100,13 +103,23 @@ impl Rule {
 impl RuleSet {
     /// A set of these rules.
     pub fn new(rules: Vec<Arc<Rule>>) -> RuleSet {
-        let mut by_kind: HashMap<String, Vec<(usize, usize)>> = HashMap::new();
+        let mut kinds = HashMap::new();
+        let mut judges: Vec<Vec<(usize, usize)>> = Vec::new();
+        // Rules share the kinds of one snapshot, and there are far more rules than kinds: an address is told apart faster
+        // than a name.
+        let mut known: HashMap<*const Kind, usize> = HashMap::new();
         for (number, rule) in rules.iter().enumerate() {
             for (place, judged) in rule.judged.iter().enumerate() {
-                by_kind.entry(key(&judged.kind)).or_default().push((number, place));
+                let kind = *known.entry(Arc::as_ptr(&judged.kind)).or_insert_with(|| {
+                    *kinds.entry(key(&judged.kind)).or_insert_with(|| {
+                        judges.push(Vec::new());
+                        judges.len() - 1
+                    })
+                });
+                judges[kind].push((number, place));
             }
         }
-        RuleSet { rules, by_kind }
+        RuleSet { rules, kinds, judges }
     }
 
     /// The rules, in the order in which they came.
@@ -116,7 +129,7 @@ impl RuleSet {
 
     /// The rules that name a kind, with what they know of it.
     pub fn for_kind(&self, kind: &Kind) -> impl Iterator<Item = (&Rule, &JudgedKind)> {
-        let found = self.by_kind.get(&key(kind)).map(Vec::as_slice).unwrap_or_default();
+        let found = self.kinds.get(&key(kind)).map(|kind| &*self.judges[*kind]).unwrap_or_default();
         found.iter().map(|(number, place)| {
             let rule = &self.rules[*number];
             (&**rule, &rule.judged[*place])

@@ -157,7 +157,7 @@ impl Index {
         let mut counts = Counts { active: self.rules.len(), ..Counts::default() };
         let from_files = self.files.values().flat_map(|file| &file.rules);
         let outcomes = from_files.map(|(_, compiled)| compiled.outcome());
-        for outcome in outcomes.chain(self.objects.keys().filter_map(|id| Some(self.report(id)?.outcome))) {
+        for outcome in outcomes.chain(self.objects.iter().map(|(id, held)| self.outcome(id, held))) {
             match outcome {
                 Outcome::Active => {}
                 Outcome::Disabled => counts.disabled += 1,
@@ -172,11 +172,6 @@ impl Index {
     /// Whether the kinds are known: without them no rule is in force.
     pub fn has_kinds(&self) -> bool {
         self.kinds.is_some()
-    }
-
-    /// Whether a rule waits for a kind that may come.
-    pub fn is_waiting(&self) -> bool {
-        self.counts().waiting > 0
     }
 
     fn set_object(&mut self, id: &RuleId, object: Option<Box<Object>>) {
@@ -285,13 +280,18 @@ impl Index {
         self.in_files.get(id)?.first().map(PathBuf::as_path)
     }
 
-    fn report(&self, id: &RuleId) -> Option<Report> {
-        let Held { object, compiled } = self.objects.get(id)?;
-        let outcome = match (self.file_of(id), &object.source) {
+    fn outcome(&self, id: &RuleId, held: &Held) -> Outcome {
+        match (self.file_of(id), &held.object.source) {
             (Some(path), _) => Outcome::Shadowed(path.to_owned()),
             (None, Err(diagnostics)) => Outcome::Refused(diagnostics.clone()),
-            (None, Ok(_)) => compiled.outcome(),
-        };
+            (None, Ok(_)) => held.compiled.outcome(),
+        }
+    }
+
+    fn report(&self, id: &RuleId) -> Option<Report> {
+        let held = self.objects.get(id)?;
+        let outcome = self.outcome(id, held);
+        let Held { object, compiled } = held;
         let rule = compiled.rule.as_deref();
         let warnings = compiled.diagnostics.iter().filter(|diagnostic| diagnostic.level == Level::Warning).cloned();
         Some(Report {
@@ -482,7 +482,7 @@ mod tests {
         };
         let mut index = index([object("a", "Widget", "object.spec.size > 3")]);
         check_set(&index, &[]);
-        assert!(index.is_waiting());
+        assert_eq!(index.counts().waiting, 1);
         index.apply([Update::Kinds(Arc::new(Kinds::builtin().with([widget])))]);
         check_set(&index, &["a"]);
         assert_eq!(index.report(&id("a")).unwrap().active_on, ["acme.io/v1/Widget"]);
