@@ -310,7 +310,7 @@ mod tests {
     use super::*;
 
     fn folder() -> (TempDir, Folder) {
-        // In memory where that can be had: ten thousand files take a disk a minute.
+        // In memory where that can be had: a disk takes long for ten thousand files.
         let root = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap();
         let folder = Folder { path: root.path().join("rules"), ..Folder::default() };
         fs::create_dir(&folder.path).unwrap();
