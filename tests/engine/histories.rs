@@ -180,13 +180,15 @@ async fn a_thousand_noisy_rules_cost_a_few_writes_a_second() {
             let id = portal_core::rule::source::RuleId { namespace: None, name: format!("noisy-{number}") };
             engine.counts.send((id, Counts { evaluations, violations: 1 })).await.unwrap();
         }
-        tokio::time::sleep(Duration::from_millis(100)).await;
+        tokio::time::sleep(Duration::from_millis(10)).await;
     }
     let written = writes(cluster.audit_events().await.unwrap()) - before;
-    // Ten at once, and two a second.
-    let most = 10 + 2 * start.elapsed().as_secs() as usize + 5;
+    // Ten at once, and two a second; one may be on its way.
+    let most = 10 + 2 * start.elapsed().as_secs() as usize + 3;
     assert!((10..=most).contains(&written), "{written} writes in {:?}", start.elapsed());
-    let counted = state(&api, "noisy").await.values().filter(|rule| rule["status"]["violationCount"] == 1).count();
-    assert!(counted >= 10, "{counted} rules show what was counted");
     engine.stop().await;
+    // Each had its turn before one had a second.
+    let written = writes(cluster.audit_events().await.unwrap()) - before;
+    let counted = state(&api, "noisy").await.values().filter(|rule| rule["status"]["violationCount"] == 1).count();
+    assert_eq!(counted, written, "rules show what was counted");
 }

@@ -6,7 +6,7 @@
 mod desired;
 mod instances;
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -65,8 +65,9 @@ pub(crate) struct Writer {
     rules: HashMap<RuleId, Known>,
     /// Rules whose status may have to be written at once.
     urgent: BTreeSet<RuleId>,
-    /// Rules of which only the counters changed.
-    counted: BTreeSet<RuleId>,
+    /// Rules of which only the counters changed, by their turn: a rule that counts all the time must not keep others waiting.
+    counted: BTreeMap<u64, RuleId>,
+    next_turn: u64,
     tokens: Tokens,
     writes: JoinSet<(RuleId, Written)>,
     writing: BTreeSet<RuleId>,
@@ -78,6 +79,8 @@ struct Known {
     seen: Option<Seen>,
     report: Option<Report>,
     counts: Option<Counts>,
+    /// Its key in `counted`.
+    turn: Option<u64>,
     /// Not before this: a write failed.
     not_before: Option<Instant>,
     failures: u32,
@@ -120,7 +123,8 @@ impl Writer {
             metrics,
             rules: HashMap::new(),
             urgent: BTreeSet::new(),
-            counted: BTreeSet::new(),
+            counted: BTreeMap::new(),
+            next_turn: 0,
             tokens: Tokens { left: COUNTER_BURST, since: Instant::now() },
             writes: JoinSet::new(),
             writing: BTreeSet::new(),
@@ -180,7 +184,16 @@ impl Writer {
     fn count(&mut self, id: RuleId, counts: Counts) {
         if let Some(known) = self.rules.get_mut(&id).filter(|known| known.counts != Some(counts)) {
             known.counts = Some(counts);
-            self.counted.insert(id);
+            self.queue(id);
+        }
+    }
+
+    /// Lets a rule wait for its turn to write counters.
+    fn queue(&mut self, id: RuleId) {
+        if let Some(known) = self.rules.get_mut(&id).filter(|known| known.turn.is_none()) {
+            known.turn = Some(self.next_turn);
+            self.counted.insert(self.next_turn, id);
+            self.next_turn += 1;
         }
     }
 
@@ -202,9 +215,11 @@ impl Writer {
         let Some(known) = self.rules.get_mut(id) else { return };
         forget(known);
         if known.seen.is_none() && known.report.is_none() {
+            if let Some(turn) = known.turn {
+                self.counted.remove(&turn);
+            }
             self.rules.remove(id);
             self.urgent.remove(id);
-            self.counted.remove(id);
         }
     }
 
@@ -219,39 +234,55 @@ impl Writer {
                 wake = Some(wake.map_or(at, |wake: Instant| wake.min(at)));
                 self.urgent.insert(id);
             } else {
-                // What it counted is written with the rest.
-                self.counted.remove(&id);
-                self.start_write(id);
+                self.start_write(id, false);
             }
         }
-        while let Some(id) = self.counted.first().cloned() {
-            if self.writes.len() >= WRITES || self.writing.contains(&id) {
+        while let Some((turn, id)) = self.counted.first_key_value() {
+            if self.writes.len() >= WRITES || self.writing.contains(id) {
                 break;
             }
             if let Some(at) = self.tokens.next(now) {
                 return Some(wake.map_or(at, |wake| wake.min(at)));
             }
-            self.counted.remove(&id);
-            if self.start_write(id) {
+            let (turn, id) = (*turn, id.clone());
+            if self.start_write(id, true) {
                 self.tokens.take();
             }
+            self.counted.remove(&turn);
         }
         wake
     }
 
     /// Starts a write if the status is not what it should be. Whether one was started.
-    fn start_write(&mut self, id: RuleId) -> bool {
-        let Some(known) = self.rules.get(&id) else { return false };
+    ///
+    /// Counters go along with what else has changed; alone they need a token, and wait for their turn without one.
+    fn start_write(&mut self, id: RuleId, has_token: bool) -> bool {
+        let Some(known) = self.rules.get_mut(&id) else { return false };
+        if has_token {
+            known.turn = None;
+        }
         let (Some(seen), Some(report)) = (&known.seen, &known.report) else { return false };
         if seen.uid != report.uid || seen.generation != report.generation {
             // One of the two is older. The other one is on its way.
             return false;
         }
-        let wanted = Wanted { instance: &self.instance, report, counts: known.counts, now: Timestamp::now() };
-        let status = desired(&seen.status, &wanted, &|name| self.instances.is_alive(name));
-        let patch = patch(&seen.status, &status);
-        if patch.as_object().is_none_or(serde_json::Map::is_empty) {
+        let now = Timestamp::now();
+        let change = |counts| {
+            let wanted = Wanted { instance: &self.instance, report, counts, now };
+            patch(&seen.status, &desired(&seen.status, &wanted, &|name| self.instances.is_alive(name)))
+        };
+        let is_due = has_token || known.counts.is_none() || !is_empty(&change(None));
+        let patch = change(known.counts);
+        if is_empty(&patch) {
             return false;
+        }
+        if !is_due {
+            self.queue(id);
+            return false;
+        }
+        // What it counted is written with the rest.
+        if let Some(turn) = known.turn.take() {
+            self.counted.remove(&turn);
         }
         let body =
             json!({ "metadata": { "resourceVersion": seen.resource_version, "uid": seen.uid }, "status": patch });
@@ -326,6 +357,10 @@ impl Known {
     fn go_on(&mut self) {
         (self.failures, self.not_before) = (0, None);
     }
+}
+
+fn is_empty(patch: &serde_json::Value) -> bool {
+    patch.as_object().is_none_or(serde_json::Map::is_empty)
 }
 
 fn resource_of(id: &RuleId) -> String {

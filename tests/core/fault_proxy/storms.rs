@@ -63,6 +63,7 @@ async fn a_watcher_that_came_through_a_storm_knows_what_is_stored() {
                 let _ = fixture.through.delete(&format!("name-{}", (round * 3) % 7), &DeleteParams::default()).await;
             }
             drop(storm);
+            fixture.proxy.passed_on().await;
             create(&fixture.direct, "last").await.unwrap();
         };
         let watches = async {

@@ -131,6 +131,12 @@ impl FaultProxy {
         runtime.spawn(async move { revision(&admin).await }).await?
     }
 
+    /// Waits until all that was held back by [`Fault::Late`] has been passed on.
+    pub async fn passed_on(&self) {
+        let mut late = self.shared.take_late();
+        while late.join_next().await.is_some() {}
+    }
+
     /// What came and what was done to it, oldest first: every request, and the events that something was done to. Only
     /// the last ten thousand are kept.
     pub fn log(&self) -> Vec<Entry> {

@@ -135,6 +135,11 @@ impl Shared {
             task.await;
         });
     }
+
+    /// What is to be done later.
+    pub(super) fn take_late(&self) -> JoinSet<()> {
+        std::mem::take(&mut lock(&self.late))
+    }
 }
 
 impl Open {
