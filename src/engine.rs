@@ -3,7 +3,7 @@
 mod config;
 mod logs;
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr, ToSocketAddrs as _};
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
@@ -11,6 +11,7 @@ use std::time::Duration;
 use anyhow::{Context as _, bail};
 use clap::Args;
 use portal_engine::{
+    client,
     holder::Timing,
     run::{self, Settings, Shutdown},
 };
@@ -59,6 +60,11 @@ pub(crate) struct Arguments {
     /// Where /healthz, /readyz and /metrics are
     #[arg(long, value_name = "ADDRESS", env = "PORTAL_LISTEN", default_value = "0.0.0.0:8080")]
     listen: SocketAddr,
+
+    /// Where other replicas reach this one, as the Lease tells it: the IP of the pod. Else that of `--listen`, or of the host's
+    /// name if that is every address
+    #[arg(long, value_name = "IP", env = "PORTAL_ADDRESS")]
+    address: Option<IpAddr>,
 
     /// How the API server is reached; else KUBECONFIG, ~/.kube/config or the pod's ServiceAccount
     #[arg(long, value_name = "FILE", env = "PORTAL_KUBECONFIG")]
@@ -115,10 +121,11 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         if let Some(path) = arguments.config.clone() {
             tokio::spawn(config::follow_log(path, logs));
         }
-        let kubeconfig = arguments.kubeconfig.clone();
+        let kubeconfig = &arguments.kubeconfig;
         // No layer counts yet.
         let (_, counts) = tokio::sync::mpsc::channel(1);
-        run::run(move || connect(kubeconfig.clone()), settings, counts, shutdown).await.map_err(anyhow::Error::from)
+        let connect = || client::connect(kubeconfig.as_deref());
+        run::run(connect, settings, counts, shutdown).await.map_err(anyhow::Error::from)
     })?;
     Ok(if is_well { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
@@ -147,6 +154,7 @@ fn settings(arguments: &Arguments) -> anyhow::Result<Settings> {
         namespace: name("namespace", &arguments.namespace)?,
         identity: arguments.identity.clone().unwrap_or_else(host_name),
         listen: arguments.listen,
+        address: address(arguments)?,
         rules_from_cluster: arguments.rules_from_cluster,
         rule_selector: arguments.rule_selector.clone(),
         rules_folder: arguments.rules_folder.clone(),
@@ -165,26 +173,25 @@ fn name(flag: &str, name: &str) -> anyhow::Result<String> {
     Ok(name.to_owned())
 }
 
+/// The address for the Lease, if it can be known.
+fn address(arguments: &Arguments) -> anyhow::Result<Option<IpAddr>> {
+    if let Some(address) = arguments.address {
+        if address.is_unspecified() {
+            bail!(
+                "--address {address} is every address and leads nowhere: give the one by which others reach this replica"
+            );
+        }
+        return Ok(Some(address));
+    }
+    let listen = arguments.listen.ip();
+    if !listen.is_unspecified() {
+        return Ok(Some(listen));
+    }
+    let mut known = (host_name(), 0).to_socket_addrs().into_iter().flatten().map(|found| found.ip());
+    Ok(known.find(|address| address.is_ipv4() || listen.is_ipv6()))
+}
+
 fn host_name() -> String {
     let name = std::env::var("HOSTNAME").ok().or_else(|| std::fs::read_to_string("/proc/sys/kernel/hostname").ok());
     name.map(|name| name.trim().to_owned()).filter(|name| !name.is_empty()).unwrap_or_else(|| "portal".to_owned())
-}
-
-/// A client for the API server, by the configuration as it is now.
-async fn connect(kubeconfig: Option<PathBuf>) -> Result<kube::Client, String> {
-    let config = match &kubeconfig {
-        Some(path) => {
-            let kubeconfig = kube::config::Kubeconfig::read_from(path).map_err(|error| chain(&error))?;
-            kube::Config::from_custom_kubeconfig(kubeconfig, &kube::config::KubeConfigOptions::default())
-                .await
-                .map_err(|error| chain(&error))?
-        }
-        None => kube::Config::infer().await.map_err(|error| chain(&error))?,
-    };
-    kube::Client::try_from(config).map_err(|error| chain(&error))
-}
-
-fn chain(error: &(dyn std::error::Error + 'static)) -> String {
-    let causes = std::iter::successors(Some(error), |error| error.source());
-    causes.map(ToString::to_string).collect::<Vec<_>>().join(": ")
 }

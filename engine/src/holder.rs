@@ -37,8 +37,8 @@ pub struct Settings {
     /// Who this is, for people: the name of the pod. In the Lease a random part follows it, because a pod that restarts keeps its
     /// name, and must not take what its former process held for its own.
     pub identity: String,
-    /// Where the other replicas reach this one, if it holds.
-    pub address: String,
+    /// Where the other replicas reach this one, if it holds and that is known.
+    pub address: Option<String>,
     /// How long a term is.
     pub timing: Timing,
 }
@@ -86,10 +86,8 @@ struct Task {
     identity: Arc<str>,
     state: watch::Sender<State>,
     problem: watch::Sender<Option<String>>,
-    /// What the problem is about.
-    refused: Option<Verb>,
-    /// Why the last request failed.
-    failure: Option<String>,
+    /// What was refused, and what somebody has to do about it.
+    refused: Option<(Verb, String)>,
     acting: Arc<RwLock<()>>,
 }
 
@@ -113,7 +111,6 @@ impl Holder {
             state,
             problem,
             refused: None,
-            failure: None,
             acting,
         };
         (holder, tokio::spawn(task.run(shutdown)))
@@ -155,7 +152,8 @@ impl Holder {
         self.state.borrow().seen.clone()
     }
 
-    /// What somebody has to do before the Lease can be held: a permission that is missing, a namespace that does not exist.
+    /// What is in the way of holding the Lease: a permission that is missing, a namespace that does not exist, an API server that
+    /// does not answer.
     pub fn problem(&self) -> watch::Receiver<Option<String>> {
         self.problem.clone()
     }
@@ -216,16 +214,13 @@ impl Task {
         let Outcome { verb, answer, problem, failure } = self.requests.ask(&step, timeout).await;
         self.election.answered(BootTime::now(), answer);
         // What worked is allowed. That the Lease may be read says nothing about whether it may be written.
-        let is_solved = failure.is_none() && self.refused.is_some_and(|refused| refused <= verb);
-        if problem.is_some() || is_solved {
-            self.refused = problem.is_some().then_some(verb);
-            self.problem.send_if_modified(|current| std::mem::replace(current, problem.clone()) != problem);
+        match problem {
+            Some(problem) => self.refused = Some((verb, problem)),
+            None if failure.is_none() => drop(self.refused.take_if(|(refused, _)| *refused <= verb)),
+            None => {}
         }
-        // An outage is one line, not one for each try.
-        if let Some(error) = failure.as_ref().filter(|_| failure != self.failure) {
-            warn!(%error, identity = %self.identity, "Lease could not be read or written");
-        }
-        self.failure = failure;
+        let problem = self.refused.as_ref().map(|(_, problem)| problem.clone()).or(failure);
+        self.problem.send_if_modified(|current| std::mem::replace(current, problem.clone()) != problem);
         self.publish();
     }
 

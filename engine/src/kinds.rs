@@ -3,7 +3,6 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use futures_util::StreamExt as _;
 use k8s_openapi::{
     apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition,
     kube_aggregator::pkg::apis::apiregistration::v1::APIService,
@@ -12,7 +11,7 @@ use kube::{
     Api, Client, Resource,
     core::PartialObjectMeta,
     discovery::{Discovery, Scope},
-    runtime::watcher,
+    runtime::watcher::{self, Event},
 };
 use portal_core::kinds::{Kind, Kinds};
 use tokio::sync::{Notify, mpsc, watch};
@@ -22,7 +21,7 @@ use crate::{
     metrics::Metrics,
     rules::Update,
     run::Shutdown,
-    watch::{Calm, events, explain, explain_watch, is_expired},
+    watch::{Events, explain},
 };
 
 /// When the server is asked after a definition changed: it serves a new kind a little later than it stores the definition.
@@ -196,41 +195,17 @@ async fn follow_definitions<K>(
     changed: &Notify,
     health: &Health,
     metrics: &Metrics,
-    mut shutdown: Shutdown,
+    shutdown: Shutdown,
 ) where
     K: Resource<DynamicType = ()> + Clone + std::fmt::Debug + Send + 'static,
 {
     let api: Api<PartialObjectMeta<K>> = Api::all(client.clone());
+    let resource = K::plural(&()).into_owned();
     let config = watcher::Config::default();
-    let mut stream = events(&api, &config);
-    let mut calm = Calm::default();
-    loop {
-        let event = tokio::select! {
-            event = stream.next() => event,
-            () = calm.wait() => {
-                health.recovered(part);
-                continue;
-            }
-            () = shutdown.wait() => return,
-        };
-        match event {
-            Some(Ok(watcher::Event::InitDone)) => {
-                health.well(part);
-                changed.notify_one();
-            }
-            Some(Ok(watcher::Event::Apply(_) | watcher::Event::Delete(_))) => changed.notify_one(),
-            Some(Ok(_)) => {}
-            Some(Err(error)) => {
-                calm.disturb();
-                if is_expired(&error) {
-                    stream = events(&api, &config);
-                }
-                metrics.watch_errors.with_label_values(&[part.to_string()]).inc();
-                if let Some(problem) = explain_watch(&K::plural(&()), &error) {
-                    health.unwell(part, &problem);
-                }
-            }
-            None => return,
+    let mut events = Events::new(part, resource, api, config, health.clone(), metrics.clone(), shutdown);
+    while let Some(event) = events.next().await {
+        if matches!(event, Event::InitDone | Event::Apply(_) | Event::Delete(_)) {
+            changed.notify_one();
         }
     }
 }

@@ -1,7 +1,7 @@
 //! The life of an engine: what starts, in which order, and how it ends.
 
 use std::collections::{BTreeMap, HashMap};
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Instant;
@@ -46,6 +46,8 @@ pub struct Settings {
     pub identity: String,
     /// Where `/healthz`, `/readyz` and `/metrics` are.
     pub listen: SocketAddr,
+    /// Where other replicas reach this one, if that is known.
+    pub address: Option<IpAddr>,
     /// Whether the rules of the cluster are loaded.
     pub rules_from_cluster: bool,
     /// Which of them, by their labels. Empty for all.
@@ -109,9 +111,9 @@ where
     let (health, metrics) = (Health::default(), Metrics::new());
     health.expect(Part::ApiServer);
     health.expect(Part::Kinds);
-    let listener =
+    let (listener, listen) =
         server::bind(settings.listen).await.map_err(|source| Error::Listen { address: settings.listen, source })?;
-    info!(listen = %settings.listen, instance = settings.instance, "Engine starts");
+    info!(%listen, instance = settings.instance, "Engine starts");
 
     let mut tasks = JoinSet::new();
     tasks.spawn(server::serve(listener, health.clone(), metrics.clone(), shutdown.clone()));
@@ -156,11 +158,14 @@ where
             metrics.clone(),
             shutdown.clone(),
         ));
+        if settings.address.is_none() {
+            warn!("Nobody can tell where other replicas reach this one: give --address");
+        }
         let lease = holder::Settings {
             namespace: settings.namespace.clone(),
             name: lease_name(&settings.instance),
             identity: settings.identity.clone(),
-            address: settings.listen.to_string(),
+            address: settings.address.map(|address| SocketAddr::new(address, listen.port()).to_string()),
             timing: settings.timing,
         };
         let (holder, task) = Holder::start(client.clone(), &lease, shutdown.0.clone());

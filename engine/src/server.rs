@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::net::SocketAddr;
+use std::time::Duration;
 
 use axum::{
     Router,
@@ -13,6 +14,9 @@ use axum::{
 use tokio::net::TcpListener;
 
 use crate::{health::Health, metrics::Metrics, run::Shutdown};
+
+/// How long those who have begun to ask may take at the end. A request that never becomes whole must not keep the engine.
+const LAST_ANSWERS: Duration = Duration::from_secs(2);
 
 #[derive(Clone)]
 struct Shared {
@@ -27,15 +31,26 @@ pub(crate) async fn serve(listener: TcpListener, health: Health, metrics: Metric
         .route("/readyz", get(ready))
         .route("/metrics", get(metrics_text))
         .with_state(Shared { health, metrics });
-    let server = axum::serve(listener, router).with_graceful_shutdown(async move { shutdown.wait().await });
-    if let Err(error) = server.await {
-        tracing::error!(%error, "The listener ended");
+    let mut told = shutdown.clone();
+    let server = axum::serve(listener, router).with_graceful_shutdown(async move { told.wait().await });
+    let too_late = async {
+        shutdown.wait().await;
+        tokio::time::sleep(LAST_ANSWERS).await;
+    };
+    tokio::select! {
+        ended = server.into_future() => if let Err(error) = ended {
+            tracing::error!(%error, "The listener ended");
+        },
+        () = too_late => {}
     }
 }
 
 /// Binds the listener, so that an address that is taken is told before anything starts.
-pub(crate) async fn bind(address: SocketAddr) -> std::io::Result<TcpListener> {
-    TcpListener::bind(address).await
+/// Also where that is, if any port was asked for.
+pub(crate) async fn bind(address: SocketAddr) -> std::io::Result<(TcpListener, SocketAddr)> {
+    let listener = TcpListener::bind(address).await?;
+    let address = listener.local_addr()?;
+    Ok((listener, address))
 }
 
 async fn ready(State(shared): State<Shared>, Query(query): Query<HashMap<String, String>>) -> impl IntoResponse {

@@ -15,9 +15,20 @@ use kube::{
 use serde::de::DeserializeOwned;
 use tokio::time::{Instant, sleep_until};
 
+use crate::{
+    client::SILENCE,
+    health::{Health, Part},
+    metrics::Metrics,
+    run::Shutdown,
+};
+
 /// The longest pause between two tries: whoever fixes the cause should not wait for long.
 const MAX_PAUSE: Duration = Duration::from_secs(5);
 const FIRST_PAUSE: Duration = Duration::from_millis(200);
+
+/// After this time the server ends a watch, and it goes on from where it was. Shorter than the silence after which a
+/// connection is given up: a watch without news is no dead one.
+const WATCH_SECONDS: u32 = SILENCE.as_secs() as u32 * 3 / 4;
 
 /// Pauses that double, until there was none for a while.
 #[derive(Debug, Default)]
@@ -46,11 +57,75 @@ impl Backoff for Pauses {
     }
 }
 
-/// The events of a watch, with pauses after errors. It begins anew when the server has forgotten where it was.
-pub(crate) fn events<K>(
-    api: &Api<K>,
-    config: &watcher::Config,
-) -> BoxStream<'static, watcher::Result<watcher::Event<K>>>
+/// The events of a watch. What goes wrong with it is for people to see, and the watch goes on by itself.
+pub(crate) struct Events<K> {
+    api: Api<K>,
+    config: watcher::Config,
+    stream: BoxStream<'static, watcher::Result<watcher::Event<K>>>,
+    calm: Calm,
+    part: Part,
+    /// What is watched, in words.
+    resource: String,
+    health: Health,
+    metrics: Metrics,
+    shutdown: Shutdown,
+}
+
+impl<K> Events<K>
+where
+    K: Resource + Clone + DeserializeOwned + Debug + Send + 'static,
+{
+    pub(crate) fn new(
+        part: Part,
+        resource: String,
+        api: Api<K>,
+        config: watcher::Config,
+        health: Health,
+        metrics: Metrics,
+        shutdown: Shutdown,
+    ) -> Self {
+        let config = config.timeout(WATCH_SECONDS);
+        let stream = begin(&api, &config);
+        Self { api, config, stream, calm: Calm::default(), part, resource, health, metrics, shutdown }
+    }
+
+    /// The next event. `None` at the end of the engine.
+    pub(crate) async fn next(&mut self) -> Option<watcher::Event<K>> {
+        loop {
+            let event = tokio::select! {
+                event = self.stream.next() => event?,
+                () = self.calm.wait() => {
+                    self.health.recovered(self.part);
+                    continue;
+                }
+                () = self.shutdown.wait() => return None,
+            };
+            match event {
+                Ok(event) => {
+                    if !matches!(event, watcher::Event::Init | watcher::Event::InitApply(_)) {
+                        self.health.recovered(self.part);
+                    }
+                    return Some(event);
+                }
+                Err(error) => self.fail(&error),
+            }
+        }
+    }
+
+    fn fail(&mut self, error: &watcher::Error) {
+        self.calm.disturb();
+        if is_expired(error) {
+            self.stream = begin(&self.api, &self.config);
+        }
+        self.metrics.watch_errors.with_label_values(&[self.part.to_string()]).inc();
+        if let Some(problem) = explain_watch(&self.resource, error) {
+            self.health.unwell(self.part, &problem);
+        }
+    }
+}
+
+/// A watch from its beginning, with pauses after errors.
+fn begin<K>(api: &Api<K>, config: &watcher::Config) -> BoxStream<'static, watcher::Result<watcher::Event<K>>>
 where
     K: Resource + Clone + DeserializeOwned + Debug + Send + 'static,
 {
@@ -59,24 +134,24 @@ where
 
 /// Whether a watch cannot go on from where it was. When that is told in its stream it begins anew by itself; when it is told as
 /// it starts it would ask the same for ever.
-pub(crate) fn is_expired(error: &watcher::Error) -> bool {
+fn is_expired(error: &watcher::Error) -> bool {
     matches!(error, watcher::Error::WatchStartFailed(kube::Error::Api(status)) if status.code == 410)
 }
 
 /// Tells when a watch that failed has gone on for a while: one that goes on without a change says nothing.
 #[derive(Debug, Default)]
-pub(crate) struct Calm {
+struct Calm {
     failed: Option<Instant>,
 }
 
 impl Calm {
     /// It failed, and is tried again.
-    pub(crate) fn disturb(&mut self) {
+    fn disturb(&mut self) {
         self.failed = Some(Instant::now());
     }
 
     /// Waits until it has not failed for longer than between two tries.
-    pub(crate) async fn wait(&mut self) {
+    async fn wait(&mut self) {
         match self.failed {
             Some(failed) => sleep_until(failed + 3 * MAX_PAUSE).await,
             None => std::future::pending().await,
@@ -86,7 +161,7 @@ impl Calm {
 }
 
 /// What an error of a watch means, and the way out. `None` for what is part of the life of a watch.
-pub(crate) fn explain_watch(resource: &str, error: &watcher::Error) -> Option<String> {
+fn explain_watch(resource: &str, error: &watcher::Error) -> Option<String> {
     match error {
         error if is_expired(error) => None,
         watcher::Error::InitialListFailed(error) => Some(explain("list", resource, error)),

@@ -29,7 +29,7 @@ fn start(client: Client, namespace: &str, identity: &str, timing: Timing) -> Rep
         namespace: namespace.to_owned(),
         name: "portal".to_owned(),
         identity: identity.to_owned(),
-        address: format!("{identity}.example:8443"),
+        address: Some(format!("{identity}.example:8443")),
         timing,
     };
     let (holder, task) = Holder::start(client, &settings, receiver);

@@ -1,12 +1,15 @@
 //! What is wrong around an engine is told in a clear line, and does not end it.
 
+use std::io::Write as _;
+use std::net::TcpStream;
 use std::process::Command;
+use std::time::{Duration, Instant};
 
 use super::process::Engine;
 use super::{GOOD, apply, cluster, install, rule, wait_for};
 use crate::core::eventually;
 
-use portal_test_kit::fault_proxy::{Fault, FaultProxy, Requests};
+use portal_test_kit::fault_proxy::{Fault, FaultProxy, Requests, Verb};
 use portal_test_kit::{Cluster, Size};
 
 /// Flags and files that are wrong from the start end the program with one line.
@@ -39,6 +42,11 @@ fn settings_that_are_wrong_are_told_with_their_place() {
         &["--rules-from-cluster", "--instance=No Name"],
         None,
         "error: --instance `No Name` is no name of an object: up to 63 of a-z, 0-9 and -, not at an end\n",
+    );
+    check(
+        &["--rules-from-cluster", "--address=::"],
+        None,
+        "error: --address :: is every address and leads nowhere: give the one by which others reach this replica\n",
     );
     check(&["--rules-from-cluster", "--log=loud=very"], None, "error: `loud=very` says no levels: write error, warn,");
     check(&["--rules-from-cluster", "--lease-duration=5"], None, "error: the times of the Lease do not fit: ");
@@ -147,12 +155,52 @@ async fn an_api_server_that_goes_away_is_told_and_waited_for() {
     wait_for(&cluster, "before", "True");
     let away = proxy.inject(Fault::Refuse.on(Requests::all()));
     eventually("it says so", || engine.part("cluster-rules").starts_with("[!]"));
+    eventually("it says so", || engine.part("lease").starts_with("[!]lease could not update the Lease"));
     apply(&cluster, &rule("meanwhile", GOOD));
     assert_eq!(engine.get("/readyz").unwrap().0, 200, "what it knows is in force");
     assert_eq!(engine.metric(r#"portal_rules{state="active"}"#), 1);
     drop(away);
     wait_for(&cluster, "meanwhile", "True");
     eventually("all is well again", || !engine.get("/readyz?verbose").unwrap().1.contains("[!]"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_answer_that_never_comes_is_not_waited_for() {
+    let cluster = cluster();
+    let proxy = FaultProxy::start(&cluster, 4).await.unwrap();
+    let client = proxy.client("engine", "engine", &["system:masters"]).unwrap();
+    let never = Duration::from_secs(3600);
+    // One list, and one watch that begins and falls silent: as when a machine on the way forgot the connection.
+    let lists = Requests::of("portalclusterrules").verbs(&[Verb::List]);
+    let watches = Requests::of("portalrules").verbs(&[Verb::Watch]);
+    let list = proxy.inject(Fault::Delay(never).on(lists).next(1));
+    let watch = proxy.inject(Fault::DelayEvent(never).on(watches).next(1));
+    let engine = Engine::start(client.kubeconfig(), &["--rules-from-cluster"]);
+    list.hit(1).await;
+    eventually("the watch is ready", || engine.part("rules").starts_with("[+]"));
+    let mut namespaced = rule("silent", GOOD);
+    namespaced["kind"] = "PortalRule".into();
+    namespaced["metadata"]["namespace"] = "default".into();
+    apply(&cluster, &namespaced);
+    apply(&cluster, &rule("unlisted", GOOD));
+    watch.hit(1).await;
+    let deadline = Instant::now() + Duration::from_secs(150);
+    while engine.metric(r#"portal_rules{state="active"}"#) < 2 {
+        assert!(Instant::now() < deadline, "{}", engine.log());
+        tokio::time::sleep(Duration::from_millis(500)).await;
+    }
+    eventually("all is well again", || !engine.get("/readyz?verbose").unwrap().1.contains("[!]"));
+    wait_for(&cluster, "unlisted", "True");
+}
+
+#[tokio::test]
+async fn a_request_that_never_becomes_whole_does_not_keep_an_engine() {
+    let cluster = cluster();
+    let engine = Engine::ready(&cluster.kubeconfig(), &["--rules-from-cluster"]);
+    let mut stream = TcpStream::connect(engine.address()).unwrap();
+    stream.write_all(b"GET /readyz HTTP/1.1\r\nHost: ").unwrap();
+    let (status, log) = engine.stop();
+    assert!(status.success(), "{log}");
 }
 
 #[tokio::test]

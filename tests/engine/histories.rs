@@ -33,6 +33,7 @@ impl Engine {
             namespace: "portal-system".to_owned(),
             identity: instance.to_owned(),
             listen: SocketAddr::from(([127, 0, 0, 1], 0)),
+            address: None,
             rules_from_cluster: true,
             rule_selector: selector,
             rules_folder: None,

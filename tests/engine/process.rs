@@ -2,7 +2,7 @@
 
 use std::fs::File;
 use std::io::{Read as _, Write as _};
-use std::net::TcpStream;
+use std::net::{SocketAddr, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus};
 use std::time::{Duration, Instant};
@@ -55,9 +55,14 @@ impl Engine {
         engine
     }
 
+    /// Where it listens.
+    pub(super) fn address(&self) -> SocketAddr {
+        SocketAddr::from(([127, 0, 0, 1], self.port))
+    }
+
     /// Status and body of a path, if it answers.
     pub(super) fn get(&self, path: &str) -> Option<(u16, String)> {
-        let mut stream = TcpStream::connect(("127.0.0.1", self.port)).ok()?;
+        let mut stream = TcpStream::connect(self.address()).ok()?;
         stream.set_read_timeout(Some(Duration::from_secs(5))).unwrap();
         write!(stream, "GET {path} HTTP/1.1\r\nHost: engine\r\nConnection: close\r\n\r\n").ok()?;
         let mut answer = String::new();

@@ -98,6 +98,9 @@ async fn never_do_two_replicas_write_at_a_time() {
 
     let first = Engine::start(a.kubeconfig(), FLAGS);
     wait_until_it_holds(&first, TAKEOVER);
+    let path = r"--output=jsonpath={.metadata.annotations.portal\.io/holder-address}";
+    let address = cluster.kubectl(&["--namespace=portal-system", "get", "lease", LEASE, path]).unwrap();
+    assert_eq!(address, first.address().to_string());
     // Its clock is an hour ahead, all the time.
     let second = Engine::start_an_hour_ahead(b.kubeconfig(), FLAGS);
     wait_until_ready(&second);

@@ -53,7 +53,7 @@ pub(super) fn read(lease: &DynamicObject) -> Record {
 
 /// A Lease that says this. `base` is the one that was read: its `resourceVersion` makes sure that nobody wrote in between, and its
 /// `uid` that a PUT never makes a Lease that was deleted, which the API server would do otherwise.
-pub(super) fn write(base: DynamicObject, record: &Record, address: &str) -> DynamicObject {
+pub(super) fn write(base: DynamicObject, record: &Record, address: Option<&str>) -> DynamicObject {
     let mut lease = base;
     let spec = LeaseSpec {
         holder_identity: Some(record.holder.to_string()),
@@ -73,11 +73,10 @@ pub(super) fn write(base: DynamicObject, record: &Record, address: &str) -> Dyna
     for (field, value) in fields {
         lease.data["spec"][field] = value;
     }
-    if record.holder.is_empty() {
-        lease.annotations_mut().remove(ADDRESS);
-    } else {
-        lease.annotations_mut().insert(ADDRESS.to_owned(), address.to_owned());
-    }
+    match address.filter(|_| !record.holder.is_empty()) {
+        Some(address) => lease.annotations_mut().insert(ADDRESS.to_owned(), address.to_owned()),
+        None => lease.annotations_mut().remove(ADDRESS),
+    };
     lease
 }
 
@@ -97,7 +96,7 @@ mod tests {
         let time = "2026-01-02T03:04:05.000006Z".parse().ok();
         let record =
             Record { holder: "b".into(), duration_seconds: Some(15), acquired: time, renewed: time, transitions: 4 };
-        let written = write(lease, &record, "10.0.0.1:8443");
+        let written = write(lease, &record, Some("10.0.0.1:8443"));
         assert_eq!(read(&written), record);
         let expected = json!({
             "apiVersion": "coordination.k8s.io/v1",
@@ -121,7 +120,10 @@ mod tests {
         assert_eq!(serde_json::to_value(&written).unwrap(), expected);
 
         let released = Record { holder: "".into(), duration_seconds: Some(RELEASED_SECONDS), ..record };
-        assert_eq!(write(written, &released, "10.0.0.1:8443").annotations().keys().collect::<Vec<_>>(), ["other"]);
+        assert_eq!(
+            write(written, &released, Some("10.0.0.1:8443")).annotations().keys().collect::<Vec<_>>(),
+            ["other"]
+        );
     }
 
     #[test]

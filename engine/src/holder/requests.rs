@@ -9,13 +9,14 @@ use kube::{Api, Client, Error, ResourceExt as _};
 use super::Settings;
 use super::election::{Answer, Step};
 use super::record::{self, ADDRESS, Record};
+use crate::watch::chain;
 
 /// One Lease on an API server, as its holder and those who want to be see it.
 pub(super) struct Requests {
     api: Api<DynamicObject>,
     namespace: String,
     name: String,
-    address: String,
+    address: Option<String>,
     /// The Lease that was last read or written, for what others wrote into it, and for its version.
     base: Option<DynamicObject>,
     /// Where the holder is reached, as last seen.
@@ -36,7 +37,7 @@ pub(super) struct Outcome {
     pub(super) answer: Answer,
     /// What somebody has to do something about.
     pub(super) problem: Option<String>,
-    /// Why it failed, for the log.
+    /// Why it failed.
     pub(super) failure: Option<String>,
 }
 
@@ -74,7 +75,7 @@ impl Requests {
             Ok(Ok(None)) => Outcome::of(verb, Answer::Missing),
             Ok(Err(error)) => self.failed(verb, error),
             Err(_) => {
-                let failure = Some(format!("no answer within {timeout:?}"));
+                let failure = Some(self.failure(verb, &format!("no answer within {timeout:?}")));
                 Outcome { failure, ..Outcome::of(verb, Answer::Lost) }
             }
         };
@@ -87,18 +88,24 @@ impl Requests {
 
     async fn create(&self, record: &Record) -> kube::Result<DynamicObject> {
         let lease = DynamicObject::new(&self.name, &record::resource());
-        self.api.create(&PostParams::default(), &record::write(lease, record, &self.address)).await
+        self.api.create(&PostParams::default(), &record::write(lease, record, self.address.as_deref())).await
     }
 
     async fn put(&self, base: Option<DynamicObject>, record: &Record) -> kube::Result<DynamicObject> {
         let base = base.expect("the election writes only on top of what it has just read or written");
-        self.api.replace(&self.name, &PostParams::default(), &record::write(base, record, &self.address)).await
+        self.api
+            .replace(&self.name, &PostParams::default(), &record::write(base, record, self.address.as_deref()))
+            .await
+    }
+
+    fn failure(&self, verb: Verb, cause: &str) -> String {
+        format!("could not {verb} the Lease {}: {cause}", self.name)
     }
 
     fn failed(&self, verb: Verb, error: &Error) -> Outcome {
         let (namespace, name) = (&self.namespace, &self.name);
         let Error::Api(status) = error else {
-            return Outcome { failure: Some(chain(error)), ..Outcome::of(verb, Answer::Lost) };
+            return Outcome { failure: Some(self.failure(verb, &chain(error))), ..Outcome::of(verb, Answer::Lost) };
         };
         let problem = match status.code {
             409 => return Outcome::of(verb, Answer::Conflict),
@@ -116,7 +123,7 @@ impl Requests {
         };
         // A server that failed may have stored the write before it did.
         let answer = if status.code >= 500 { Answer::Lost } else { Answer::Refused };
-        Outcome { verb, answer, failure: Some(status.message.clone()), problem }
+        Outcome { verb, answer, failure: Some(self.failure(verb, &status.message)), problem }
     }
 }
 
@@ -145,15 +152,4 @@ fn done(verb: Verb, lease: &DynamicObject) -> Answer {
 fn is_ending(status: &Status) -> bool {
     let causes = status.details.iter().flat_map(|details| &details.causes);
     causes.into_iter().any(|cause| cause.reason == "NamespaceTerminating")
-}
-
-/// An error with what caused it.
-fn chain(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut source = error.source();
-    while let Some(cause) = source {
-        text = format!("{text}: {cause}");
-        source = cause.source();
-    }
-    text
 }

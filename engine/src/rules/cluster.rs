@@ -2,7 +2,6 @@
 
 use std::collections::{HashMap, HashSet};
 
-use futures_util::StreamExt as _;
 use kube::{
     Api, Client, Resource, ResourceExt as _,
     api::{ApiResource, DynamicObject, TypeMeta},
@@ -22,7 +21,7 @@ use crate::{
     metrics::Metrics,
     rules::{Loader, Object, Update},
     run::Shutdown,
-    watch::{Calm, events, explain_watch, is_expired},
+    watch::Events,
 };
 
 /// An object as it was seen last, for whoever writes its status.
@@ -83,46 +82,16 @@ pub(crate) async fn follow<K: Resource<DynamicType = ()>>(
     outlets: Outlets,
     health: Health,
     metrics: Metrics,
-    mut shutdown: Shutdown,
+    shutdown: Shutdown,
 ) {
-    let part = loader.part();
     let resource = ApiResource::erase::<K>(&());
     let name = format!("{}.{}", resource.plural, resource.group);
     let api: Api<DynamicObject> = Api::all_with(client, &resource);
     let config = watcher::Config::default().labels(&selector);
-    let mut stream = events(&api, &config);
-    let mut calm = Calm::default();
+    let mut events = Events::new(loader.part(), name, api, config, health, metrics, shutdown);
     let mut watch = Watch { resource, loader, outlets, told: HashMap::new(), listed: HashSet::new() };
-    loop {
-        let event = tokio::select! {
-            event = stream.next() => event,
-            () = calm.wait() => {
-                health.recovered(part);
-                continue;
-            }
-            () = shutdown.wait() => return,
-        };
-        let told = match event {
-            Some(Ok(event)) => {
-                if !matches!(event, Event::Init | Event::InitApply(_)) {
-                    health.recovered(part);
-                }
-                watch.take(event).await
-            }
-            Some(Err(error)) => {
-                calm.disturb();
-                if is_expired(&error) {
-                    stream = events(&api, &config);
-                }
-                metrics.watch_errors.with_label_values(&[part.to_string()]).inc();
-                if let Some(problem) = explain_watch(&name, &error) {
-                    health.unwell(part, &problem);
-                }
-                Ok(())
-            }
-            None => return,
-        };
-        if told.is_err() {
+    while let Some(event) = events.next().await {
+        if watch.take(event).await.is_err() {
             return;
         }
     }

@@ -370,6 +370,13 @@ fn write_pair(state: &State, name: &str, pair: &Pair) -> anyhow::Result<()> {
 }
 
 fn write_json(path: &Path, value: &Value) -> anyhow::Result<()> {
-    // JSON is YAML, so that every component reads it.
-    fs::write(path, serde_json::to_vec_pretty(value)?).with_context(|| format!("could not write {}", path.display()))
+    let write = || {
+        // Into its place as a whole: tests that share a cluster write and read at the same time.
+        let mut file = tempfile::NamedTempFile::new_in(path.parent().context("it is in a folder")?)?;
+        // JSON is YAML, so that every component reads it.
+        serde_json::to_writer_pretty(&mut file, value)?;
+        file.persist(path)?;
+        anyhow::Ok(())
+    };
+    write().with_context(|| format!("could not write {}", path.display()))
 }

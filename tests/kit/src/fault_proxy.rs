@@ -82,8 +82,13 @@ impl FaultProxy {
             let revision = revision(&admin).await?;
             anyhow::Ok(Shared::new(Client::try_from(config)?, admin, seed, revision))
         });
-        let shared = Arc::new(connected.await??);
-        Ok(Self { seed, state, shared, runtime: Some(runtime) })
+        match connected.await.map_err(anyhow::Error::from).flatten() {
+            Ok(shared) => Ok(Self { seed, state, shared: Arc::new(shared), runtime: Some(runtime) }),
+            Err(error) => {
+                runtime.shutdown_background();
+                Err(error)
+            }
+        }
     }
 
     /// A client with a name for this test, which comes to the API server as this user. Two may have the same user.
