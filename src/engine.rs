@@ -8,11 +8,12 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use anyhow::{Context as _, bail};
+use anyhow::{Context as _, anyhow, bail};
 use clap::Args;
 use portal_engine::{
     client,
     holder::Timing,
+    rules::selector,
     run::{self, Settings, Shutdown},
 };
 use tokio::signal::unix::{SignalKind, signal};
@@ -143,6 +144,9 @@ fn settings(arguments: &Arguments) -> anyhow::Result<Settings> {
     if !arguments.rules_from_cluster && arguments.rules_folder.is_none() {
         bail!("there are no rules to load: give --rules-from-cluster, --rules-folder DIR, or both");
     }
+    let rule_selector = selector::parse(&arguments.rule_selector).map_err(|error| {
+        anyhow!("--rule-selector `{}` cannot be read: {error}; write it as for kubectl", arguments.rule_selector)
+    })?;
     let seconds = Duration::from_secs;
     let timing = Timing::new(
         seconds(arguments.lease_duration),
@@ -156,7 +160,7 @@ fn settings(arguments: &Arguments) -> anyhow::Result<Settings> {
         listen: arguments.listen,
         address: address(arguments)?,
         rules_from_cluster: arguments.rules_from_cluster,
-        rule_selector: arguments.rule_selector.clone(),
+        rule_selector,
         rules_folder: arguments.rules_folder.clone(),
         timing: timing.context("the times of the Lease do not fit")?,
     })
@@ -164,10 +168,7 @@ fn settings(arguments: &Arguments) -> anyhow::Result<Settings> {
 
 /// A name that objects can have.
 fn name(flag: &str, name: &str) -> anyhow::Result<String> {
-    let is_inner = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
-    let is_end = |byte: Option<&u8>| byte.is_some_and(|byte| *byte != b'-');
-    let bytes = name.as_bytes();
-    if !bytes.iter().all(|byte| is_inner(*byte)) || !is_end(bytes.first()) || !is_end(bytes.last()) || name.len() > 63 {
+    if !run::is_name(name) {
         bail!("--{flag} `{name}` is no name of an object: up to 63 of a-z, 0-9 and -, not at an end");
     }
     Ok(name.to_owned())

@@ -44,6 +44,11 @@ pub struct InstanceStatus {
     #[schemars(length(min = 1, max = 253))]
     pub instance: String,
 
+    /// The namespace of its engine. Others see by the Lease there whether the instance lives.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1, max = 63))]
+    pub namespace: Option<String>,
+
     /// What holds in this instance: `Accepted`, `PermissionGranted`, and `Active` when every ready replica runs the rule.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["type"]))]

@@ -9,6 +9,7 @@
 pub(crate) mod cluster;
 pub mod folder;
 pub mod index;
+pub mod selector;
 pub mod status;
 
 use std::path::PathBuf;

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use arc_swap::ArcSwap;
-use kube::Client;
+use kube::{Client, core::Selector};
 use portal_core::rule::{RuleSet, source::RuleId};
 use portal_crds::{PortalClusterRule, PortalRule};
 use tokio::{
@@ -50,8 +50,8 @@ pub struct Settings {
     pub address: Option<IpAddr>,
     /// Whether the rules of the cluster are loaded.
     pub rules_from_cluster: bool,
-    /// Which of them, by their labels. Empty for all.
-    pub rule_selector: String,
+    /// Which of them, by their labels.
+    pub rule_selector: Selector,
     /// A folder of rules.
     pub rules_folder: Option<PathBuf>,
     /// The times of the Lease.
@@ -90,6 +90,14 @@ impl Shutdown {
     pub(crate) async fn wait(&mut self) {
         let _ = self.0.wait_for(|is_over| *is_over).await;
     }
+}
+
+/// Whether an instance or a namespace can have this name.
+pub fn is_name(name: &str) -> bool {
+    let is_inner = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
+    let is_end = |byte: Option<&u8>| byte.is_some_and(|byte| *byte != b'-');
+    let bytes = name.as_bytes();
+    bytes.iter().all(|byte| is_inner(*byte)) && is_end(bytes.first()) && is_end(bytes.last()) && name.len() <= 63
 }
 
 /// The name of the Lease of an instance.
@@ -297,6 +305,9 @@ fn log(rule: &str, report: Option<&Report>) {
         }
         Some(Outcome::Waiting(_)) => info!(rule, "Rule waits for a kind"),
         Some(Outcome::Active | Outcome::Disabled) | None => {}
+    }
+    for diagnostic in report.into_iter().flat_map(|report| &report.warnings) {
+        warn!(rule, warning = diagnostic.message, field = diagnostic.field_name(), "Rule may be mistaken");
     }
 }
 

@@ -105,6 +105,7 @@ async fn a_kubeconfig_that_does_not_work_is_told_and_tried_again() {
 
 #[tokio::test]
 async fn a_verb_that_is_missing_is_named() {
+    const RULES: i64 = 50;
     let cluster = cluster();
     // May see everything, and write nothing.
     let watch = "get,list,watch";
@@ -135,14 +136,31 @@ async fn a_verb_that_is_missing_is_named() {
     assert_eq!(stranger.get("/readyz").unwrap().0, 503);
 
     let viewer = Engine::ready(&cluster.kubeconfig_as("viewer", &[]), &["--rules-from-cluster", "--instance=viewer"]);
-    apply(&cluster, &rule("privileged", GOOD));
+    for number in 0..RULES {
+        apply(&cluster, &rule(&format!("privileged-{number}"), GOOD));
+    }
     eventually("it may not write status", || {
         viewer
             .part("status")
             .contains("not allowed to patch portalclusterrules/status.portal.io: grant the verb `patch`")
     });
     assert_eq!(viewer.get("/readyz").unwrap().0, 200, "rules are in force without a status");
-    assert_eq!(viewer.metric(r#"portal_rules{state="active"}"#), 1);
+    eventually("all are in force", || viewer.metric(r#"portal_rules{state="active"}"#) == RULES);
+    // One of them tries for all, with pauses that grow.
+    let failed = || viewer.metric(r#"portal_status_writes_total{result="failed"}"#);
+    let before = failed();
+    std::thread::sleep(Duration::from_secs(10));
+    assert!((1..=6).contains(&(failed() - before)), "{before}, then {}", failed());
+    cluster
+        .kubectl(&["create", "clusterrole", "status", "--verb=patch", "--resource=portalclusterrules.portal.io/status"])
+        .unwrap();
+    cluster.kubectl(&["create", "clusterrolebinding", "status", "--clusterrole=status", "--user=viewer"]).unwrap();
+    let deadline = Instant::now() + Duration::from_secs(90);
+    while viewer.metric(r#"portal_status_writes_total{result="written"}"#) < RULES {
+        assert!(Instant::now() < deadline, "{}", viewer.log());
+        tokio::time::sleep(Duration::from_millis(200)).await;
+    }
+    eventually("all is well", || viewer.part("status").starts_with("[+]"));
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -35,7 +35,7 @@ impl Engine {
             listen: SocketAddr::from(([127, 0, 0, 1], 0)),
             address: None,
             rules_from_cluster: true,
-            rule_selector: selector,
+            rule_selector: portal_engine::rules::selector::parse(&selector).unwrap(),
             rules_folder: None,
             timing: Timing::default(),
         };

@@ -181,6 +181,39 @@ async fn an_instance_that_is_renamed_leaves_nothing_behind() {
     wait_for(&cluster, "renamed", "False");
 }
 
+#[tokio::test]
+async fn a_rule_that_an_instance_does_not_serve_any_more_is_left_without_a_trace() {
+    let cluster = cluster();
+    let instance = |name: &str, selector: &str| {
+        let flags = ["--rules-from-cluster", "--instance", name, "--rule-selector", selector];
+        Engine::ready(&cluster.kubeconfig(), &flags)
+    };
+    let label =
+        |team: &str| cluster.kubectl(&["label", "--overwrite", "pcr", "moving", &format!("team={team}")]).unwrap();
+    let payments = instance("payments", "team in (payments)");
+    apply(&cluster, &rule("moving", GOOD));
+    label("payments");
+    wait_for(&cluster, "moving", "True");
+    label("search");
+    let nothing = json!({ "observedGeneration": -1 });
+    eventually("nobody serves it", || get(&cluster, "moving")["status"] == nothing);
+    assert_eq!(payments.metric(r#"portal_rules{state="active"}"#), 0);
+    // Its entry is the first one, and would be the one that sums up.
+    label("payments");
+    wait_for(&cluster, "moving", "True");
+    let _search = instance("search", "team=search");
+    label("search");
+    let status = wait_for(&cluster, "moving", "True")["status"].clone();
+    assert_eq!(status["instances"].as_array().unwrap().len(), 1);
+    assert_eq!(status["instances"][0]["instance"], "search");
+    // Restarted with another selector.
+    label("payments");
+    wait_for(&cluster, "moving", "True");
+    payments.stop();
+    let _payments = instance("payments", "team=books");
+    eventually("nobody serves it", || get(&cluster, "moving")["status"] == nothing);
+}
+
 fn rules_api(client: kube::Client) -> Api<DynamicObject> {
     Api::all_with(client, &PortalClusterRule::api_resource())
 }

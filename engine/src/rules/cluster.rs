@@ -5,6 +5,7 @@ use std::collections::{HashMap, HashSet};
 use kube::{
     Api, Client, Resource, ResourceExt as _,
     api::{ApiResource, DynamicObject, TypeMeta},
+    core::{Selector, SelectorExt as _},
     runtime::watcher::{self, Event},
 };
 use portal_core::rule::{
@@ -31,12 +32,19 @@ pub(crate) struct Seen {
     pub(crate) generation: i64,
     pub(crate) resource_version: String,
     pub(crate) status: Value,
+    /// Whether this instance serves the rule.
+    pub(crate) is_served: bool,
+    /// Whether a list told it, which knows better than what was seen before: an API server that was set back to an older state counts
+    /// from there.
+    pub(crate) is_listed: bool,
 }
 
 impl Seen {
     /// Takes what is needed out of an object.
-    pub(crate) fn new(object: &mut DynamicObject) -> Seen {
+    pub(crate) fn new(object: &mut DynamicObject, is_served: bool) -> Seen {
         Seen {
+            is_served,
+            is_listed: false,
             uid: object.uid().unwrap_or_default(),
             generation: object.metadata.generation.unwrap_or_default(),
             resource_version: object.resource_version().unwrap_or_default(),
@@ -65,8 +73,10 @@ struct Watch {
     resource: ApiResource,
     loader: Loader,
     outlets: Outlets,
-    /// The version of the spec that the index was told.
-    told: HashMap<RuleId, (String, i64)>,
+    /// Which of the rules this instance serves.
+    selector: Selector,
+    /// The version of the spec that the index was told. Nothing for rules that are not served.
+    told: HashMap<RuleId, Option<(String, i64)>>,
     /// Those that a list that is under way has named.
     listed: HashSet<RuleId>,
 }
@@ -74,11 +84,12 @@ struct Watch {
 /// The receiver is gone: the engine ends.
 struct Closed;
 
-/// Tells of the objects of a kind that a selector fits and of their changes, until the end.
+/// Tells of the objects of a kind and of their changes, until the end. Those that the selector does not fit are watched too: if they
+/// were served before, their status still says so.
 pub(crate) async fn follow<K: Resource<DynamicType = ()>>(
     client: Client,
     loader: Loader,
-    selector: String,
+    selector: Selector,
     outlets: Outlets,
     health: Health,
     metrics: Metrics,
@@ -87,9 +98,8 @@ pub(crate) async fn follow<K: Resource<DynamicType = ()>>(
     let resource = ApiResource::erase::<K>(&());
     let name = format!("{}.{}", resource.plural, resource.group);
     let api: Api<DynamicObject> = Api::all_with(client, &resource);
-    let config = watcher::Config::default().labels(&selector);
-    let mut events = Events::new(loader.part(), name, api, config, health, metrics, shutdown);
-    let mut watch = Watch { resource, loader, outlets, told: HashMap::new(), listed: HashSet::new() };
+    let mut events = Events::new(loader.part(), name, api, watcher::Config::default(), health, metrics, shutdown);
+    let mut watch = Watch { resource, loader, outlets, selector, told: HashMap::new(), listed: HashSet::new() };
     while let Some(event) = events.next().await {
         if watch.take(event).await.is_err() {
             return;
@@ -104,7 +114,7 @@ impl Watch {
             Event::InitApply(object) => {
                 let id = id_of(&object);
                 self.listed.insert(id.clone());
-                self.tell(id, object).await?;
+                self.tell(id, object, true).await?;
             }
             Event::InitDone => {
                 // What vanished while nobody watched.
@@ -115,20 +125,23 @@ impl Watch {
                 self.listed = HashSet::new();
                 self.send(Update::Loaded(self.loader)).await?;
             }
-            Event::Apply(object) => self.tell(id_of(&object), object).await?,
+            Event::Apply(object) => self.tell(id_of(&object), object, false).await?,
             Event::Delete(object) => self.forget(id_of(&object)).await?,
         }
         Ok(())
     }
 
-    async fn tell(&mut self, id: RuleId, mut object: DynamicObject) -> Result<(), Closed> {
-        let seen = Seen::new(&mut object);
-        let version = (seen.uid.clone(), seen.generation);
+    async fn tell(&mut self, id: RuleId, mut object: DynamicObject, is_listed: bool) -> Result<(), Closed> {
+        let is_served = self.selector.matches(object.labels());
+        let seen = Seen { is_listed, ..Seen::new(&mut object, is_served) };
+        let version = is_served.then(|| (seen.uid.clone(), seen.generation));
         // A change of the status alone says nothing new about the rule.
         if self.told.get(&id) != Some(&version) {
-            let source = read(&self.resource, &mut object, &id);
-            let rule = Box::new(Object { uid: seen.uid.clone(), generation: seen.generation, source });
-            self.send(Update::Object(id.clone(), Some(rule))).await?;
+            let rule = is_served.then(|| {
+                let source = read(&self.resource, &mut object, &id);
+                Box::new(Object { uid: seen.uid.clone(), generation: seen.generation, source })
+            });
+            self.send(Update::Object(id.clone(), rule)).await?;
             self.told.insert(id.clone(), version);
         }
         self.send_seen(id, Some(seen)).await

@@ -5,8 +5,10 @@
 
 mod desired;
 mod instances;
+mod queue;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::pin::pin;
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -24,7 +26,6 @@ use tokio::{
 };
 use tracing::{debug, info};
 
-use self::instances::Instances;
 use crate::{
     health::{Health, Part},
     holder::{ActError, Holder},
@@ -35,21 +36,14 @@ use crate::{
 };
 
 pub use self::desired::Counts;
-use self::desired::{Wanted, desired, patch};
+use self::{
+    desired::{Wanted, desired, patch, without},
+    instances::{Instances, entries},
+    queue::{Lane, Queue, Tokens, pause},
+};
 
-/// Writes that are on their way at the same time.
-const WRITES: usize = 8;
-
-/// How long one may take. The Lease has to be held for longer than that.
+/// How long a write may take. The Lease has to be held for longer than that.
 const TIMEOUT: Duration = Duration::from_secs(4);
-
-/// Writes of counters alone, in a second and at once.
-const COUNTER_RATE: f64 = 2.0;
-const COUNTER_BURST: f64 = 10.0;
-
-/// The pauses after a write that failed.
-const FIRST_PAUSE: Duration = Duration::from_millis(500);
-const MAX_PAUSE: Duration = Duration::from_secs(30);
 
 /// Who writes fields, for whoever asks the API server.
 const FIELD_MANAGER: &str = "portal-engine";
@@ -58,19 +52,22 @@ const FIELD_MANAGER: &str = "portal-engine";
 pub(crate) struct Writer {
     client: Client,
     instance: String,
+    namespace: String,
     holder: Holder,
     health: Health,
     metrics: Metrics,
     instances: Instances,
     rules: HashMap<RuleId, Known>,
-    /// Rules whose status may have to be written at once.
-    urgent: BTreeSet<RuleId>,
-    /// Rules of which only the counters changed, by their turn: a rule that counts all the time must not keep others waiting.
-    counted: BTreeMap<u64, RuleId>,
-    next_turn: u64,
+    /// The writes to cluster rules and to rules of a namespace.
+    lanes: [Lane; 2],
+    /// Rules of which only the counters changed.
+    counted: Queue,
     tokens: Tokens,
+    /// Rules that are looked at again by themselves.
+    delayed: BTreeSet<(Instant, RuleId)>,
+    /// Rules whose last write failed, and why.
+    failing: BTreeMap<RuleId, String>,
     writes: JoinSet<(RuleId, Written)>,
-    writing: BTreeSet<RuleId>,
 }
 
 /// What is known of a rule.
@@ -79,8 +76,6 @@ struct Known {
     seen: Option<Seen>,
     report: Option<Report>,
     counts: Option<Counts>,
-    /// Its key in `counted`.
-    turn: Option<u64>,
     /// Not before this: a write failed.
     not_before: Option<Instant>,
     failures: u32,
@@ -96,13 +91,10 @@ enum Written {
     Gone,
     /// The Lease is not ours, or not for long enough.
     NotHeld,
+    /// The API server does not take this status.
+    Refused(String),
+    /// No write may have worked.
     Failed(String),
-}
-
-/// A bucket that fills by itself.
-struct Tokens {
-    left: f64,
-    since: Instant,
 }
 
 impl Writer {
@@ -115,19 +107,20 @@ impl Writer {
         metrics: Metrics,
     ) -> Writer {
         Writer {
-            instances: Instances::new(client.clone(), namespace, instance),
             client,
             instance: instance.to_owned(),
+            namespace: namespace.to_owned(),
             holder,
             health,
             metrics,
+            instances: Instances::new(instance),
             rules: HashMap::new(),
-            urgent: BTreeSet::new(),
-            counted: BTreeMap::new(),
-            next_turn: 0,
-            tokens: Tokens { left: COUNTER_BURST, since: Instant::now() },
+            lanes: Default::default(),
+            counted: Queue::default(),
+            tokens: Tokens::new(),
+            delayed: BTreeSet::new(),
+            failing: BTreeMap::new(),
             writes: JoinSet::new(),
-            writing: BTreeSet::new(),
         }
     }
 
@@ -139,6 +132,7 @@ impl Writer {
         mut seen: mpsc::Receiver<(RuleId, Option<Seen>)>,
         mut shutdown: Shutdown,
     ) {
+        let mut lookout = pin!(self.instances.lookout(self.client.clone(), self.holder.clone()).look());
         let mut was_held = false;
         loop {
             let is_held = self.holder.is_held();
@@ -146,7 +140,13 @@ impl Writer {
             if is_held && !was_held {
                 // Whoever held before may have left anything undone.
                 info!(rules = self.rules.len(), "Status of rules is written by this replica");
-                self.urgent.extend(self.rules.keys().cloned());
+                self.lanes.iter_mut().for_each(Lane::succeeded);
+                self.wake_all();
+            }
+            if !is_held && !self.failing.is_empty() {
+                // Now it is the next holder's matter.
+                self.failing.clear();
+                self.health.recovered(Part::Status);
             }
             was_held = is_held;
             let wake = if is_held { self.start_writes() } else { None };
@@ -161,9 +161,8 @@ impl Writer {
                         self.wrote(id, written);
                     }
                 }
-                () = self.instances.look(), if is_held => {
-                    self.urgent.extend(self.rules.keys().cloned());
-                }
+                () = &mut lookout => {}
+                () = self.instances.changed() => self.wake_all(),
                 () = async { match wake { Some(at) => sleep_until(at).await, None => std::future::pending().await } } => {}
             }
         }
@@ -176,38 +175,41 @@ impl Writer {
         let known = self.rules.entry(id.clone()).or_default();
         if known.report.as_ref() != Some(&report) {
             known.report = Some(report);
-            known.go_on();
-            self.urgent.insert(id);
+            self.wake(id);
         }
     }
 
     fn count(&mut self, id: RuleId, counts: Counts) {
         if let Some(known) = self.rules.get_mut(&id).filter(|known| known.counts != Some(counts)) {
             known.counts = Some(counts);
-            self.queue(id);
-        }
-    }
-
-    /// Lets a rule wait for its turn to write counters.
-    fn queue(&mut self, id: RuleId) {
-        if let Some(known) = self.rules.get_mut(&id).filter(|known| known.turn.is_none()) {
-            known.turn = Some(self.next_turn);
-            self.counted.insert(self.next_turn, id);
-            self.next_turn += 1;
+            self.counted.push(id);
         }
     }
 
     fn see(&mut self, id: RuleId, seen: Option<Seen>) {
-        let Some(seen) = seen else { return self.forget_part(&id, |known| known.seen = None) };
-        self.instances.note(&seen.status);
+        // Of a rule that this instance does not serve, only what it left there matters.
+        let matters = |seen: &Seen| {
+            seen.is_served || entries(&seen.status).any(|entry| entry["instance"] == self.instance.as_str())
+        };
+        let Some(seen) = seen.filter(matters) else {
+            if let Some(seen) = self.rules.get(&id).and_then(|known| known.seen.as_ref()) {
+                self.instances.note(Some(&seen.status), None);
+            }
+            return self.forget_part(&id, |known| known.seen = None);
+        };
         let known = self.rules.entry(id.clone()).or_default();
+        let before = known.seen.as_ref();
         // What we wrote is known before the watch shows it, and what the watch shows then may be older.
-        if known.seen.as_ref().is_some_and(|before| seen.is_older_than(before)) {
+        if !seen.is_listed && before.is_some_and(|before| seen.is_older_than(before)) {
             return;
         }
+        if before.is_some_and(|before| before.uid != seen.uid) {
+            // Another rule of the same name.
+            known.counts = None;
+        }
+        self.instances.note(before.map(|before| &before.status), Some(&seen.status));
         known.seen = Some(seen);
-        known.go_on();
-        self.urgent.insert(id);
+        self.wake(id);
     }
 
     /// Forgets one of the two things that are known of a rule, and the rule with the second one.
@@ -215,40 +217,94 @@ impl Writer {
         let Some(known) = self.rules.get_mut(id) else { return };
         forget(known);
         if known.seen.is_none() && known.report.is_none() {
-            if let Some(turn) = known.turn {
-                self.counted.remove(&turn);
+            if let Some(at) = known.not_before {
+                self.delayed.remove(&(at, id.clone()));
             }
             self.rules.remove(id);
-            self.urgent.remove(id);
+            self.lane(id).urgent.remove(id);
+            self.counted.remove(id);
+            self.is_well(id);
+        }
+    }
+
+    fn lane(&mut self, id: &RuleId) -> &mut Lane {
+        &mut self.lanes[usize::from(id.namespace.is_some())]
+    }
+
+    /// There is news about a rule: what failed may work now.
+    fn wake(&mut self, id: RuleId) {
+        if let Some(known) = self.rules.get_mut(&id) {
+            known.failures = 0;
+            if let Some(at) = known.not_before.take() {
+                self.delayed.remove(&(at, id.clone()));
+            }
+        }
+        self.lane(&id).urgent.push(id);
+    }
+
+    fn wake_all(&mut self) {
+        for id in self.rules.keys().cloned().collect::<Vec<_>>() {
+            self.lane(&id).urgent.push(id);
+        }
+    }
+
+    /// Looks at a rule again after a while, or as soon as there is news about it.
+    fn delay(&mut self, id: RuleId) {
+        if let Some(known) = self.rules.get_mut(&id) {
+            let at = Instant::now() + pause(known.failures);
+            known.failures += 1;
+            if let Some(before) = known.not_before.replace(at) {
+                self.delayed.remove(&(before, id.clone()));
+            }
+            self.delayed.insert((at, id));
         }
     }
 
     /// Starts the writes that may start. When to look again, if some have to wait.
     fn start_writes(&mut self) -> Option<Instant> {
         let now = Instant::now();
-        let mut wake = None;
-        for id in std::mem::take(&mut self.urgent) {
-            if self.writing.contains(&id) || self.writes.len() >= WRITES {
-                self.urgent.insert(id);
-            } else if let Some(at) = self.rules.get(&id).and_then(|known| known.not_before).filter(|at| *at > now) {
-                wake = Some(wake.map_or(at, |wake: Instant| wake.min(at)));
-                self.urgent.insert(id);
-            } else {
-                self.start_write(id, false);
+        while self.delayed.first().is_some_and(|(at, _)| *at <= now) {
+            let Some((_, id)) = self.delayed.pop_first() else { break };
+            if let Some(known) = self.rules.get_mut(&id) {
+                known.not_before = None;
+            }
+            self.lane(&id).urgent.push(id);
+        }
+        let mut wake = self.delayed.first().map(|(at, _)| *at);
+        let mut wake_at = |at: Instant| wake = Some(wake.map_or(at, |wake| wake.min(at)));
+        for lane in 0..self.lanes.len() {
+            while self.lanes[lane].urgent.first().is_some() {
+                match self.lanes[lane].may_start(now) {
+                    Ok(()) => {}
+                    Err(at) => {
+                        at.map(&mut wake_at);
+                        break;
+                    }
+                }
+                if let Some(id) = self.lanes[lane].urgent.pop() {
+                    self.start_write(id, false);
+                }
             }
         }
-        while let Some((turn, id)) = self.counted.first_key_value() {
-            if self.writes.len() >= WRITES || self.writing.contains(id) {
-                break;
+        while let Some(id) = self.counted.first().cloned() {
+            match self.lane(&id).may_start(now) {
+                Ok(()) => {}
+                Err(None) => break,
+                Err(Some(_)) => {
+                    // It waits with the others of its kind.
+                    self.counted.remove(&id);
+                    self.lane(&id).urgent.push(id);
+                    continue;
+                }
             }
             if let Some(at) = self.tokens.next(now) {
-                return Some(wake.map_or(at, |wake| wake.min(at)));
+                wake_at(at);
+                break;
             }
-            let (turn, id) = (*turn, id.clone());
+            self.counted.remove(&id);
             if self.start_write(id, true) {
                 self.tokens.take();
             }
-            self.counted.remove(&turn);
         }
         wake
     }
@@ -257,46 +313,51 @@ impl Writer {
     ///
     /// Counters go along with what else has changed; alone they need a token, and wait for their turn without one.
     fn start_write(&mut self, id: RuleId, has_token: bool) -> bool {
-        let Some(known) = self.rules.get_mut(&id) else { return false };
-        if has_token {
-            known.turn = None;
-        }
-        let (Some(seen), Some(report)) = (&known.seen, &known.report) else { return false };
-        if seen.uid != report.uid || seen.generation != report.generation {
-            // One of the two is older. The other one is on its way.
+        if self.lane(&id).is_writing(&id) {
+            // What comes of that is a reason to look again.
             return false;
         }
-        let now = Timestamp::now();
-        let change = |counts| {
-            let wanted = Wanted { instance: &self.instance, report, counts, now };
-            patch(&seen.status, &desired(&seen.status, &wanted, &|name| self.instances.is_alive(name)))
+        let Some(known) = self.rules.get(&id) else { return false };
+        let Some(seen) = &known.seen else { return false };
+        let (urgent, whole) = if seen.is_served {
+            let Some(report) = &known.report else { return false };
+            if seen.uid != report.uid || seen.generation != report.generation {
+                // One of the two is older. The other one is on its way.
+                return false;
+            }
+            let (instance, namespace, now) = (&self.instance, &self.namespace, Timestamp::now());
+            let change = |counts| {
+                let wanted = Wanted { instance, namespace, report, counts, now };
+                patch(&seen.status, &desired(&seen.status, &wanted, &|entry| self.instances.is_alive(entry)))
+            };
+            let urgent = if known.counts.is_some() { change(None) } else { None };
+            (urgent, change(known.counts))
+        } else {
+            let change = patch(&seen.status, &without(&seen.status, &self.instance));
+            (change.clone(), change)
         };
-        let is_due = has_token || known.counts.is_none() || !is_empty(&change(None));
-        let patch = change(known.counts);
-        if is_empty(&patch) {
+        let Some(patch) = whole else {
+            // What was to be written is there, whoever wrote it.
+            self.is_well(&id);
             return false;
-        }
-        if !is_due {
-            self.queue(id);
+        };
+        if urgent.is_none() && known.counts.is_some() && !has_token {
+            self.counted.push(id);
             return false;
         }
         // What it counted is written with the rest.
-        if let Some(turn) = known.turn.take() {
-            self.counted.remove(&turn);
-        }
+        self.counted.remove(&id);
         let body =
             json!({ "metadata": { "resourceVersion": seen.resource_version, "uid": seen.uid }, "status": patch });
         let (api, holder) = (self.api(&id), self.holder.clone());
-        self.writing.insert(id.clone());
+        self.lane(&id).started(id.clone());
         self.writes.spawn(async move {
             let parameters = PatchParams { field_manager: Some(FIELD_MANAGER.to_owned()), ..PatchParams::default() };
             let body = Patch::Merge(body);
             let write = |_| api.patch_status(&id.name, &parameters, &body);
             let written = match holder.act(TIMEOUT, write).await {
                 Ok(Ok(object)) => Written::Done(Box::new(object)),
-                Ok(Err(kube::Error::Api(status))) if status.code == 409 => Written::Conflict,
-                Ok(Err(kube::Error::Api(status))) if status.code == 404 => Written::Gone,
-                Ok(Err(error)) => Written::Failed(explain("patch", &resource_of(&id), &error)),
+                Ok(Err(error)) => Written::of(&id, &error),
                 Err(ActError::NotHeld) => Written::NotHeld,
                 Err(error @ ActError::TimedOut(_)) => Written::Failed(chain(&error)),
             };
@@ -306,39 +367,57 @@ impl Writer {
     }
 
     fn wrote(&mut self, id: RuleId, written: Written) {
-        self.writing.remove(&id);
-        let Some(known) = self.rules.get_mut(&id) else { return };
+        self.lane(&id).ended(&id);
+        let count = |outcome| self.metrics.status_writes.with_label_values(&[outcome]).inc();
+        match &written {
+            Written::Done(_) => count("written"),
+            Written::Conflict => count("conflict"),
+            Written::Refused(_) | Written::Failed(_) => count("failed"),
+            Written::Gone | Written::NotHeld => {}
+        }
         match written {
             Written::Done(mut object) => {
-                self.metrics.status_writes.with_label_values(&["written"]).inc();
-                self.health.well(Part::Status);
+                self.lane(&id).succeeded();
+                self.is_well(&id);
                 // Unless it was removed meanwhile.
-                if known.seen.is_some() {
-                    self.see(id, Some(Seen::new(&mut object)));
+                if let Some(seen) = self.rules.get(&id).and_then(|known| known.seen.as_ref()) {
+                    let written = Seen::new(&mut object, seen.is_served);
+                    self.see(id, Some(written));
                 }
             }
             // The newer version comes through the watch, and wakes this rule.
-            Written::Conflict => {
-                self.metrics.status_writes.with_label_values(&["conflict"]).inc();
-                self.pause(id);
+            Written::Conflict | Written::NotHeld => self.delay(id),
+            Written::Gone => {
+                debug!(rule = %id, "Rule is gone before its status was written");
+                self.is_well(&id);
             }
-            Written::Gone => debug!(rule = %id, "Rule is gone before its status was written"),
-            Written::NotHeld => self.pause(id),
+            Written::Refused(problem) => self.fail(id, problem),
             Written::Failed(problem) => {
-                self.metrics.status_writes.with_label_values(&["failed"]).inc();
-                self.health.unwell(Part::Status, &problem);
-                self.pause(id);
+                self.lane(&id).failed(Instant::now());
+                self.fail(id, problem);
             }
         }
     }
 
-    /// Tries a rule again after a while, or as soon as there is news about it.
-    fn pause(&mut self, id: RuleId) {
-        if let Some(known) = self.rules.get_mut(&id) {
-            let pause = FIRST_PAUSE.saturating_mul(1 << known.failures.min(10)).min(MAX_PAUSE);
-            known.failures += 1;
-            known.not_before = Some(Instant::now() + pause);
-            self.urgent.insert(id);
+    fn fail(&mut self, id: RuleId, problem: String) {
+        if self.rules.contains_key(&id) {
+            self.failing.insert(id.clone(), problem);
+            self.tell_health();
+            self.delay(id);
+        }
+    }
+
+    /// Nothing keeps the status of a rule from being written.
+    fn is_well(&mut self, id: &RuleId) {
+        if self.failing.remove(id).is_some() {
+            self.tell_health();
+        }
+    }
+
+    fn tell_health(&self) {
+        match self.failing.first_key_value() {
+            Some((id, problem)) => self.health.unwell(Part::Status, &format!("{problem} (rule {id})")),
+            None => self.health.recovered(Part::Status),
         }
     }
 
@@ -352,15 +431,19 @@ impl Writer {
     }
 }
 
-impl Known {
-    /// There is news: what failed may work now.
-    fn go_on(&mut self) {
-        (self.failures, self.not_before) = (0, None);
+impl Written {
+    fn of(id: &RuleId, error: &kube::Error) -> Written {
+        let problem = || explain("patch", &resource_of(id), error);
+        match error {
+            kube::Error::Api(status) => match status.code {
+                409 => Written::Conflict,
+                404 => Written::Gone,
+                400 | 413 | 422 => Written::Refused(problem()),
+                _ => Written::Failed(problem()),
+            },
+            _ => Written::Failed(problem()),
+        }
     }
-}
-
-fn is_empty(patch: &serde_json::Value) -> bool {
-    patch.as_object().is_none_or(serde_json::Map::is_empty)
 }
 
 fn resource_of(id: &RuleId) -> String {
@@ -369,42 +452,4 @@ fn resource_of(id: &RuleId) -> String {
         None => ApiResource::erase::<PortalClusterRule>(&()),
     };
     format!("{}/status.{}", resource.plural, resource.group)
-}
-
-impl Tokens {
-    /// When the next token comes, unless there is one.
-    fn next(&mut self, now: Instant) -> Option<Instant> {
-        self.left = (self.left + now.duration_since(self.since).as_secs_f64() * COUNTER_RATE).min(COUNTER_BURST);
-        self.since = now;
-        (self.left < 1.0).then(|| now + Duration::from_secs_f64((1.0 - self.left) / COUNTER_RATE))
-    }
-
-    fn take(&mut self) {
-        self.left -= 1.0;
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[tokio::test(start_paused = true)]
-    async fn tokens_come_at_a_rate_and_do_not_pile_up() {
-        let mut tokens = Tokens { left: COUNTER_BURST, since: Instant::now() };
-        let mut taken = 0;
-        let end = Instant::now() + Duration::from_secs(60);
-        while Instant::now() < end {
-            match tokens.next(Instant::now()) {
-                Some(at) => sleep_until(at).await,
-                None => {
-                    tokens.take();
-                    taken += 1;
-                }
-            }
-        }
-        assert!((125..=130).contains(&taken), "{taken}");
-        tokio::time::sleep(Duration::from_secs(3600)).await;
-        tokens.next(Instant::now());
-        assert!(tokens.left <= COUNTER_BURST);
-    }
 }

@@ -12,6 +12,9 @@ use crate::rules::{Outcome, Report};
 /// Longer messages are cut: a status is read by people, and stored with every rule.
 const MAX_MESSAGE: usize = 1024;
 
+/// The conditions of a rule as a whole.
+const SUMMARY: [ConditionType; 3] = [ConditionType::Ready, ConditionType::Reconciling, ConditionType::Stalled];
+
 /// How often a rule was evaluated, and how many objects violate it.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct Counts {
@@ -25,22 +28,22 @@ pub struct Counts {
 pub(super) struct Wanted<'a> {
     /// The name of this instance.
     pub(super) instance: &'a str,
+    /// Where its Lease is.
+    pub(super) namespace: &'a str,
     pub(super) report: &'a Report,
     /// Nothing as long as nobody counts.
     pub(super) counts: Option<Counts>,
     pub(super) now: Timestamp,
 }
 
-/// The status as it should be. The same as `current` if nothing has to be written.
-pub(super) fn desired(current: &Value, wanted: &Wanted<'_>, is_alive: &dyn Fn(&str) -> bool) -> Value {
-    let mut status = current.as_object().cloned().unwrap_or_default();
-    let mut instances = match status.remove("instances") {
-        Some(Value::Array(instances)) => instances,
-        _ => Vec::new(),
-    };
+/// The status as it should be. The same as `current` if nothing has to be written. `is_alive` says of an entry whether its
+/// instance lives.
+pub(super) fn desired(current: &Value, wanted: &Wanted<'_>, is_alive: &dyn Fn(&Value) -> bool) -> Value {
+    let (mut status, mut instances) = parts(current);
+    let is_own = |entry: &Value| entry["instance"] == wanted.instance;
     // What an instance that is gone left behind.
-    instances.retain(|entry| entry["instance"].as_str().is_some_and(|name| name == wanted.instance || is_alive(name)));
-    let own = instances.iter().position(|entry| entry["instance"] == wanted.instance).unwrap_or_else(|| {
+    instances.retain(|entry| is_own(entry) || is_alive(entry));
+    let own = instances.iter().position(is_own).unwrap_or_else(|| {
         instances.push(json!({ "instance": wanted.instance }));
         instances.len() - 1
     });
@@ -54,8 +57,40 @@ pub(super) fn desired(current: &Value, wanted: &Wanted<'_>, is_alive: &dyn Fn(&s
     Value::Object(status)
 }
 
-/// The change that makes one status of another, as a merge patch: what is not there any more has to be named.
-pub(super) fn patch(current: &Value, desired: &Value) -> Value {
+/// The status of a rule that this instance does not serve, or not any more. The first of those that do sums up.
+pub(super) fn without(current: &Value, instance: &str) -> Value {
+    let (mut status, mut instances) = parts(current);
+    instances.retain(|entry| entry["instance"] != instance);
+    if instances.is_empty() {
+        let seen_by_nobody = portal_crds::RuleStatus::default().observed_generation;
+        status.insert("observedGeneration".to_owned(), json!(seen_by_nobody));
+        status.remove("mode");
+        status.remove("violationCount");
+        if let Some(Value::Array(mut conditions)) = status.remove("conditions") {
+            conditions.retain(|condition| !SUMMARY.iter().any(|kind| condition["type"] == kind.to_string()));
+            if !conditions.is_empty() {
+                status.insert("conditions".to_owned(), Value::Array(conditions));
+            }
+        }
+    } else {
+        status.insert("instances".to_owned(), Value::Array(instances));
+    }
+    Value::Object(status)
+}
+
+/// The fields of a status, and the entries of its instances.
+fn parts(status: &Value) -> (Map<String, Value>, Vec<Value>) {
+    let mut status = status.as_object().cloned().unwrap_or_default();
+    let instances = match status.remove("instances") {
+        Some(Value::Array(instances)) => instances,
+        _ => Vec::new(),
+    };
+    (status, instances)
+}
+
+/// The change that makes one status of another, as a merge patch: what is not there any more has to be named. Nothing if they are
+/// the same.
+pub(super) fn patch(current: &Value, desired: &Value) -> Option<Value> {
     let mut patch = Map::new();
     let empty = Map::new();
     let (before, after) = (current.as_object().unwrap_or(&empty), desired.as_object().unwrap_or(&empty));
@@ -65,19 +100,20 @@ pub(super) fn patch(current: &Value, desired: &Value) -> Value {
     for key in before.keys().filter(|key| !after.contains_key(*key)) {
         patch.insert(key.clone(), Value::Null);
     }
-    Value::Object(patch)
+    (!patch.is_empty()).then_some(Value::Object(patch))
 }
 
 impl Wanted<'_> {
     /// What this instance says.
     fn entry(&self, entry: &mut Value) {
         let report = self.report;
+        entry["namespace"] = json!(self.namespace);
         let was_active = condition(&entry["conditions"], ConditionType::Active).cloned();
         let mut conditions = match entry["conditions"].take() {
             Value::Array(conditions) => conditions,
             _ => Vec::new(),
         };
-        let (accepted, active) = verdicts(&report.outcome);
+        let (accepted, active) = verdicts(report);
         self.set(&mut conditions, ConditionType::Accepted, accepted);
         self.set(&mut conditions, ConditionType::Active, active);
         if condition_of(&conditions, ConditionType::PermissionGranted).is_none() {
@@ -162,9 +198,12 @@ impl Wanted<'_> {
                 let is_shadowed = accepted.is_some_and(|found| found["reason"] == "NameClash");
                 return Sum::Stuck(if is_shadowed { "NameClash" } else { "Refused" }, say(accepted));
             }
+            let is_active = active.is_some_and(|found| found["status"] == "True");
             match active.and_then(|found| found["reason"].as_str()) {
                 Some("Disabled") => continue,
                 Some("KindNotServed") => waits = Some(("KindNotServed", say(active))),
+                // For a reason that this release does not know.
+                _ if !is_active => waits = Some(("NotActive", say(active))),
                 _ => {}
             }
             all_off = false;
@@ -212,10 +251,17 @@ enum Sum {
 }
 
 /// Whether a rule is accepted, and whether it is active.
-fn verdicts(outcome: &Outcome) -> (Verdict, Verdict) {
+fn verdicts(report: &Report) -> (Verdict, Verdict) {
     let accepted = || Verdict("True", "Accepted", "the rule can be used".to_owned());
-    match outcome {
-        Outcome::Active => (accepted(), Verdict("True", "Active", "the rule is in the set of rules".to_owned())),
+    match &report.outcome {
+        Outcome::Active => {
+            let message = "the rule is in the set of rules";
+            let message = match report.warnings.is_empty() {
+                true => message.to_owned(),
+                false => format!("{message}; warning: {}", first_message(&report.warnings)),
+            };
+            (accepted(), Verdict("True", "Active", message))
+        }
         Outcome::Disabled => (accepted(), Verdict("False", "Disabled", "the rule is switched off".to_owned())),
         Outcome::Waiting(found) => (accepted(), Verdict("False", "KindNotServed", first_message(found))),
         Outcome::Refused(found) => {
@@ -313,7 +359,8 @@ mod tests {
 
     fn status_of(current: &Value, instance: &str, report: &Report, second: i64) -> Value {
         let now = Timestamp::from_second(second).unwrap();
-        desired(current, &Wanted { instance, report, counts: None, now }, &|name| name != "gone")
+        let wanted = Wanted { instance, namespace: "portal-system", report, counts: None, now };
+        desired(current, &wanted, &|entry| entry["instance"] != "gone")
     }
 
     /// A line for each condition and field that people read.
@@ -370,7 +417,7 @@ mod tests {
             PermissionGranted=Unknown NotDecided 1970-01-01T00:00:00Z
         "#]],
         );
-        let patch = patch(&good, &bad);
+        let patch = patch(&good, &bad).unwrap();
         assert_eq!(patch["mode"], Value::Null);
         assert!(patch.as_object().unwrap().contains_key("mode"), "what is not there any more is named");
         let again = status_of(&bad, "stable", &report(3, Outcome::Active), 120);
@@ -437,6 +484,40 @@ mod tests {
     }
 
     #[test]
+    fn an_instance_that_does_not_serve_a_rule_leaves_nothing() {
+        let both = status_of(&Value::Null, "canary", &report(1, Outcome::Active), 0);
+        let mut both = status_of(&both, "stable", &report(1, Outcome::Active), 0);
+        let left = without(&both, "canary");
+        assert_eq!(left["instances"].as_array().unwrap().len(), 1);
+        assert_eq!(left["conditions"], both["conditions"], "stable is the first now, and sums up");
+        both["conditions"].as_array_mut().unwrap().push(json!({"type": "Theirs"}));
+        let none = without(&without(&both, "canary"), "stable");
+        assert_eq!(none, json!({"observedGeneration": -1, "conditions": [{"type": "Theirs"}]}));
+        assert_eq!(patch(&none, &without(&none, "stable")), None);
+    }
+
+    #[test]
+    fn a_rule_with_a_warning_is_active_and_says_so() {
+        let Outcome::Refused(warnings) = refused() else { unreachable!() };
+        let report = Report { warnings, ..report(1, Outcome::Active) };
+        let status = status_of(&Value::Null, "stable", &report, 0);
+        let active = condition(&status["instances"][0]["conditions"], ConditionType::Active).unwrap();
+        assert_eq!(active["status"], "True");
+        assert_eq!(active["message"], "the rule is in the set of rules; warning: spec.rule: no such field");
+    }
+
+    #[test]
+    fn a_reason_that_is_not_known_is_no_readiness() {
+        let status = status_of(&Value::Null, "canary", &report(1, Outcome::Active), 0);
+        let mut status = status_of(&status, "stable", &report(1, Outcome::Active), 0);
+        status["instances"][1]["conditions"][1]["status"] = json!("False");
+        status["instances"][1]["conditions"][1]["reason"] = json!("OfTomorrow");
+        let status = status_of(&status, "canary", &report(1, Outcome::Active), 60);
+        let ready = condition(&status["conditions"], ConditionType::Ready).unwrap();
+        assert_eq!((ready["status"].as_str(), ready["reason"].as_str()), (Some("False"), Some("NotActive")));
+    }
+
+    #[test]
     fn a_rule_that_waits_is_under_way() {
         let Outcome::Refused(found) = refused() else { unreachable!() };
         let status = status_of(&Value::Null, "stable", &report(1, Outcome::Waiting(found)), 0);
@@ -459,10 +540,11 @@ mod tests {
         let now = Timestamp::UNIX_EPOCH;
         let report = report(1, Outcome::Active);
         let counts = Some(Counts { evaluations: 10, violations: 3 });
-        let status = desired(&Value::Null, &Wanted { instance: "a", report: &report, counts, now }, &|_| true);
+        let wanted = |counts| Wanted { instance: "a", namespace: "portal-system", report: &report, counts, now };
+        let status = desired(&Value::Null, &wanted(counts), &|_| true);
         assert_eq!(status["violationCount"], 3);
         assert_eq!(status["instances"][0]["evalCount"], 10);
-        let uncounted = desired(&Value::Null, &Wanted { instance: "a", report: &report, counts: None, now }, &|_| true);
+        let uncounted = desired(&Value::Null, &wanted(None), &|_| true);
         assert_eq!(uncounted["violationCount"], Value::Null);
     }
 

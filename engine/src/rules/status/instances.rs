@@ -1,6 +1,7 @@
 //! Which other instances live. One that was renamed or removed must not leave its words in the status of rules for ever.
 //!
-//! An instance lives as long as its Lease is renewed, by our own clock: what its replicas write there is not compared with it.
+//! An instance lives as long as its Lease is renewed, by our own clock: what its replicas write there is not compared with it. That
+//! it is gone is known only from looking at its Lease for a while. An entry that does not say where its Lease is stays.
 
 use std::collections::{BTreeSet, HashMap};
 use std::time::Duration;
@@ -8,81 +9,217 @@ use std::time::Duration;
 use k8s_openapi::api::coordination::v1::Lease;
 use kube::{Api, Client};
 use serde_json::Value;
-use tokio::time::{Instant, sleep_until};
+use tokio::{
+    sync::watch,
+    time::{Instant, sleep, timeout},
+};
 
-use crate::run::lease_name;
+use crate::{holder::Holder, run};
 
-/// How often the Leases of others are looked at.
+/// How often the Leases of others are looked at, and how long an answer may take.
 const INTERVAL: Duration = Duration::from_secs(10);
+const TIMEOUT: Duration = Duration::from_secs(5);
 
 /// How long a Lease may stay as it is before its instance counts as gone. Its replicas may all be restarting.
 const PATIENCE: Duration = Duration::from_secs(60);
 
+/// An instance: its name, and the namespace of its Lease.
+type Instance = (String, String);
+
+/// The other instances that the status of rules names.
+#[derive(Debug)]
 pub(super) struct Instances {
-    leases: Api<Lease>,
     own: String,
-    others: HashMap<String, Other>,
-    /// Those that were found to be gone the last time.
-    gone: BTreeSet<String>,
-    next: Instant,
+    /// How many rules name them.
+    named: HashMap<Instance, usize>,
+    names: watch::Sender<BTreeSet<Instance>>,
+    found: watch::Sender<BTreeSet<Instance>>,
+    gone: watch::Receiver<BTreeSet<Instance>>,
 }
 
-/// What is known of another instance.
-struct Other {
-    /// Its Lease as it was seen last: holder and time of renewal, which are compared with nothing but themselves.
+/// Looks at their Leases.
+pub(super) struct Lookout {
+    client: Client,
+    holder: Holder,
+    names: watch::Receiver<BTreeSet<Instance>>,
+    gone: watch::Sender<BTreeSet<Instance>>,
+}
+
+/// What is known of the Leases of others, in one term of our own.
+#[derive(Debug, Default)]
+struct Leases(HashMap<Instance, Known>);
+
+#[derive(Debug)]
+struct Known {
+    /// Holder and time of renewal, which are compared with nothing but themselves.
     lease: Option<Value>,
     /// When that changed.
     since: Instant,
 }
 
 impl Instances {
-    pub(super) fn new(client: Client, namespace: &str, own: &str) -> Instances {
-        let leases = Api::namespaced(client, namespace);
-        Instances {
-            leases,
-            own: own.to_owned(),
-            others: HashMap::new(),
-            gone: BTreeSet::new(),
-            next: Instant::now() + INTERVAL,
-        }
+    pub(super) fn new(own: &str) -> Instances {
+        let (found, gone) = watch::channel(BTreeSet::new());
+        Instances { own: own.to_owned(), named: HashMap::new(), names: watch::Sender::default(), found, gone }
     }
 
-    /// Notes the instances that a status names.
-    pub(super) fn note(&mut self, status: &Value) {
-        let entries = status["instances"].as_array().into_iter().flatten();
-        for name in entries.filter_map(|entry| entry["instance"].as_str()).filter(|name| *name != self.own) {
-            if !self.others.contains_key(name) {
-                self.others.insert(name.to_owned(), Other { lease: None, since: Instant::now() });
+    /// Who finds out which of them are gone.
+    pub(super) fn lookout(&self, client: Client, holder: Holder) -> Lookout {
+        Lookout { client, holder, names: self.names.subscribe(), gone: self.found.clone() }
+    }
+
+    /// Notes the instances that the status of a rule names, instead of those that it named before.
+    pub(super) fn note(&mut self, before: Option<&Value>, after: Option<&Value>) {
+        let named = |status: Option<&Value>| {
+            let others = status.into_iter().flat_map(entries).filter_map(instance);
+            others.filter(|(name, _)| *name != self.own).collect::<BTreeSet<_>>()
+        };
+        let (before, after) = (named(before), named(after));
+        for instance in after.difference(&before) {
+            *self.named.entry(instance.clone()).or_default() += 1;
+        }
+        for instance in before.difference(&after) {
+            if let Some(count) = self.named.get_mut(instance) {
+                *count -= 1;
             }
         }
+        if before != after {
+            self.named.retain(|_, count| *count > 0);
+            self.names.send_if_modified(|names| {
+                let is_same = names.len() == self.named.len() && names.iter().all(|name| self.named.contains_key(name));
+                if !is_same {
+                    *names = self.named.keys().cloned().collect();
+                }
+                !is_same
+            });
+        }
     }
 
-    /// Whether an instance lives, as far as is known.
-    pub(super) fn is_alive(&self, name: &str) -> bool {
-        self.others.get(name).is_none_or(|other| other.since.elapsed() < PATIENCE)
+    /// Whether the instance of an entry lives, as far as is known.
+    pub(super) fn is_alive(&self, entry: &Value) -> bool {
+        instance(entry).is_none_or(|instance| !self.gone.borrow().contains(&instance))
     }
 
-    /// Waits until another instance is found to be gone.
-    pub(super) async fn look(&mut self) {
+    /// Waits until an instance is found to be gone, or to be there again.
+    pub(super) async fn changed(&mut self) {
+        // The sender is ours, so it is there.
+        let _ = self.gone.changed().await;
+    }
+}
+
+/// The entries of a status.
+pub(super) fn entries(status: &Value) -> impl Iterator<Item = &Value> {
+    status["instances"].as_array().into_iter().flatten()
+}
+
+fn instance(entry: &Value) -> Option<Instance> {
+    Some((entry["instance"].as_str()?.to_owned(), entry["namespace"].as_str()?.to_owned()))
+}
+
+impl Lookout {
+    /// Looks on as long as this replica holds.
+    pub(super) async fn look(self) {
+        let mut leases = Leases::default();
+        let mut term = None;
         loop {
-            sleep_until(self.next).await;
-            self.next = Instant::now() + INTERVAL;
-            for (name, other) in &mut self.others {
-                // An error says nothing about the instance.
-                let Ok(lease) = self.leases.get_opt(&lease_name(name)).await else {
-                    other.since = Instant::now();
-                    continue;
-                };
-                let spec = lease.and_then(|lease| serde_json::to_value(lease.spec).ok());
-                if spec != other.lease {
-                    (other.lease, other.since) = (spec, Instant::now());
+            if self.holder.term() != term {
+                // What was seen before says nothing about the time in which nobody looked.
+                leases = Leases::default();
+                term = self.holder.term();
+            }
+            let names = self.names.borrow().clone();
+            leases.0.retain(|name, _| names.contains(name));
+            if term.is_some() {
+                for name in names {
+                    if let Some(lease) = self.lease(&name).await {
+                        leases.see(name, lease);
+                    } else {
+                        // An error says nothing about the instance.
+                        leases.0.remove(&name);
+                    }
                 }
             }
-            let gone: BTreeSet<String> = self.others.keys().filter(|name| !self.is_alive(name)).cloned().collect();
-            if gone != self.gone {
-                self.gone = gone;
-                return;
-            }
+            let gone = leases.gone();
+            self.gone.send_if_modified(|before| {
+                let is_changed = *before != gone;
+                *before = gone;
+                is_changed
+            });
+            sleep(INTERVAL).await;
         }
+    }
+
+    /// The Lease of an instance, if the API server says whether there is one.
+    async fn lease(&self, (name, namespace): &Instance) -> Option<Option<Value>> {
+        if !run::is_name(name) || !run::is_name(namespace) {
+            // Nobody can have such a name.
+            return Some(None);
+        }
+        let leases: Api<Lease> = Api::namespaced(self.client.clone(), namespace);
+        let lease = timeout(TIMEOUT, leases.get_opt(&run::lease_name(name))).await.ok()?.ok()?;
+        Some(lease.and_then(|lease| serde_json::to_value(lease.spec).ok()))
+    }
+}
+
+impl Leases {
+    fn see(&mut self, name: Instance, lease: Option<Value>) {
+        let now = Instant::now();
+        let known = self.0.entry(name).or_insert_with(|| Known { lease: lease.clone(), since: now });
+        if known.lease != lease {
+            *known = Known { lease, since: now };
+        }
+    }
+
+    fn gone(&self) -> BTreeSet<Instance> {
+        let gone = self.0.iter().filter(|(_, known)| known.since.elapsed() >= PATIENCE);
+        gone.map(|(name, _)| name.clone()).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn instance(name: &str) -> Instance {
+        (name.to_owned(), "portal-system".to_owned())
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn only_a_lease_that_was_looked_at_and_stood_still_is_gone() {
+        let mut leases = Leases::default();
+        for second in 0..12 {
+            leases.see(instance("still"), Some(json!("renewed once")));
+            leases.see(instance("missing"), None);
+            leases.see(instance("alive"), Some(json!(second)));
+            tokio::time::advance(INTERVAL).await;
+            let expected = if second < 5 { vec![] } else { vec![instance("missing"), instance("still")] };
+            assert_eq!(leases.gone().into_iter().collect::<Vec<_>>(), expected, "{second}");
+        }
+        leases.see(instance("still"), Some(json!("renewed again")));
+        assert_eq!(leases.gone().into_iter().collect::<Vec<_>>(), [instance("missing")]);
+    }
+
+    #[test]
+    fn names_are_those_of_the_rules_that_are_known() {
+        let mut instances = Instances::new("own");
+        let named = instances.names.subscribe();
+        instances.found.send_replace(BTreeSet::from([instance("gone")]));
+        let status = |names: &[&str]| {
+            let entries = names.iter().map(|name| json!({ "instance": name, "namespace": "portal-system" }));
+            json!({ "instances": entries.collect::<Vec<_>>() })
+        };
+        let (one, two) = (status(&["own", "a"]), status(&["a", "b"]));
+        instances.note(None, Some(&one));
+        instances.note(None, Some(&two));
+        assert_eq!(*named.borrow(), BTreeSet::from([instance("a"), instance("b")]));
+        instances.note(Some(&two), None);
+        assert_eq!(*named.borrow(), BTreeSet::from([instance("a")]));
+        instances.note(Some(&one), Some(&json!(null)));
+        assert_eq!(*named.borrow(), BTreeSet::new());
+        assert!(!instances.is_alive(&json!({ "instance": "gone", "namespace": "portal-system" })));
+        assert!(instances.is_alive(&json!({ "instance": "gone", "namespace": "elsewhere" })));
+        assert!(instances.is_alive(&json!({ "instance": "gone" })));
     }
 }
