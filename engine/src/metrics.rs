@@ -16,7 +16,7 @@ pub struct Metric {
 }
 
 /// All metrics, in the order of the page.
-pub const METRICS: [Metric; 10] = [
+pub const METRICS: [Metric; 11] = [
     RULES,
     RULE_SETS,
     RULE_SET_TIME,
@@ -27,6 +27,7 @@ pub const METRICS: [Metric; 10] = [
     WATCH_ERRORS,
     LEASE_HELD,
     STATUS_WRITES,
+    TASKS,
 ];
 
 const RULES: Metric = Metric {
@@ -88,6 +89,12 @@ const STATUS_WRITES: Metric = Metric {
     help: "Writes of rule status.",
     labels: &[("result", "`written`, `conflict` (somebody wrote in between; tried again), `failed`")],
 };
+const TASKS: Metric = Metric {
+    name: "portal_tasks",
+    is_counter: false,
+    help: "Tasks that are alive: parts of the engine, connections, and requests under way.",
+    labels: &[],
+};
 
 /// The metrics of this process.
 #[derive(Clone, Debug)]
@@ -103,6 +110,7 @@ pub struct Metrics {
     pub(crate) watch_errors: IntCounterVec,
     pub(crate) lease_held: IntGaugeVec,
     pub(crate) status_writes: IntCounterVec,
+    pub(crate) tasks: IntGaugeVec,
 }
 
 impl Metrics {
@@ -132,6 +140,7 @@ impl Metrics {
             watch_errors: counter(&WATCH_ERRORS),
             lease_held: gauge(&LEASE_HELD),
             status_writes: counter(&STATUS_WRITES),
+            tasks: gauge(&TASKS),
             registry,
         }
     }
@@ -173,7 +182,8 @@ mod tests {
     #[test]
     fn every_row_of_the_table_is_registered() {
         let metrics = Metrics::new();
-        for gauge in [&metrics.rules, &metrics.files_with_problems, &metrics.kinds, &metrics.lease_held] {
+        for gauge in [&metrics.rules, &metrics.files_with_problems, &metrics.kinds, &metrics.lease_held, &metrics.tasks]
+        {
             let labels: Vec<&str> = gauge.desc_labels();
             gauge.with_label_values(&labels).set(1);
         }

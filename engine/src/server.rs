@@ -11,7 +11,7 @@ use axum::{
     response::IntoResponse,
     routing::get,
 };
-use tokio::net::TcpListener;
+use tokio::{net::TcpListener, runtime::Handle};
 
 use crate::{health::Health, metrics::Metrics, run::Shutdown};
 
@@ -62,5 +62,7 @@ async fn ready(State(shared): State<Shared>, Query(query): Query<HashMap<String,
 }
 
 async fn metrics_text(State(shared): State<Shared>) -> impl IntoResponse {
+    let tasks = Handle::current().metrics().num_alive_tasks();
+    shared.metrics.tasks.with_label_values(&[] as &[&str]).set(tasks as i64);
     ([(header::CONTENT_TYPE, "text/plain; version=0.0.4")], shared.metrics.text())
 }
