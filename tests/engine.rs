@@ -3,12 +3,18 @@
 //! Rules of the cluster are for all engines of it, so each of these tests has a cluster of its own.
 
 mod bad_input;
+mod day;
 mod histories;
+mod instances;
 mod kinds;
 mod process;
 mod replicas;
 mod status;
 
+use kube::api::{DynamicObject, PostParams};
+use kube::{Api, Client, CustomResourceExt as _};
+use portal_crds::PortalClusterRule;
+use portal_test_kit::audit_log::AuditEvent;
 use portal_test_kit::{Cluster, Size, repository};
 use serde_json::{Value, json};
 
@@ -42,8 +48,35 @@ fn rule(name: &str, expression: &str) -> Value {
     })
 }
 
+/// A kind of `acme.io` whose objects may be anything.
+fn definition(plural: &str, kind: &str) -> Value {
+    json!({
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": { "name": format!("{plural}.acme.io") },
+        "spec": {
+            "group": "acme.io",
+            "names": { "kind": kind, "plural": plural },
+            "scope": "Namespaced",
+            "versions": [{
+                "name": "v1", "served": true, "storage": true,
+                "schema": { "openAPIV3Schema": { "type": "object", "x-kubernetes-preserve-unknown-fields": true } },
+            }],
+        },
+    })
+}
+
 fn apply(cluster: &Cluster, object: &Value) {
     cluster.kubectl_with_input(&["apply", "--filename", "-"], &object.to_string()).unwrap();
+}
+
+/// The rules of the cluster.
+fn rules_api(client: Client) -> Api<DynamicObject> {
+    Api::all_with(client, &PortalClusterRule::api_resource())
+}
+
+async fn create(api: &Api<DynamicObject>, rule: Value) {
+    api.create(&PostParams::default(), &serde_json::from_value(rule).unwrap()).await.unwrap();
 }
 
 /// A rule of the cluster as it is.
@@ -69,4 +102,13 @@ fn is_ready(rule: &Value, expected: &str) -> bool {
 fn wait_for(cluster: &Cluster, name: &str, ready: &str) -> Value {
     eventually(&format!("{name} is told to be ready: {ready}"), || is_ready(&get(cluster, name), ready));
     get(cluster, name)
+}
+
+/// Writes of the status of rules, those that were refused too.
+async fn status_writes(cluster: &Cluster) -> Vec<AuditEvent> {
+    let mut events = cluster.audit_events().await.unwrap();
+    events.retain(|event| {
+        event.is_write() && event.object_ref.subresource == "status" && event.object_ref.api_group == "portal.io"
+    });
+    events
 }

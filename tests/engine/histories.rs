@@ -7,8 +7,7 @@ use std::time::{Duration, Instant};
 
 use k8s_openapi::api::coordination::v1::{Lease, LeaseSpec};
 use kube::api::{DeleteParams, DynamicObject, ListParams, ObjectMeta, Patch, PatchParams, PostParams};
-use kube::{Api, Client, CustomResourceExt as _, ResourceExt as _};
-use portal_crds::PortalClusterRule;
+use kube::{Api, Client, ResourceExt as _};
 use portal_engine::holder::Timing;
 use portal_engine::rules::status::Counts;
 use portal_engine::run::{self, Settings, Shutdown};
@@ -17,7 +16,7 @@ use serde_json::{Value, json};
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinHandle;
 
-use super::{BAD, GOOD, cluster, is_ready, rule};
+use super::{BAD, GOOD, cluster, create, is_ready, rule, rules_api, status_writes};
 
 /// An engine within this process.
 struct Engine {
@@ -72,10 +71,6 @@ impl Random {
     }
 }
 
-fn rules(client: &Client) -> Api<DynamicObject> {
-    Api::all_with(client.clone(), &PortalClusterRule::api_resource())
-}
-
 /// The rules of a history with their status, without what differs from time to time.
 async fn state(api: &Api<DynamicObject>, label: &str) -> BTreeMap<String, Value> {
     let found = api.list(&ListParams::default().labels(&format!("history={label}"))).await.unwrap();
@@ -93,7 +88,7 @@ fn is_told(state: &BTreeMap<String, Value>) -> bool {
 async fn history(seed: u64, direct: Client, proxy: &FaultProxy) {
     let label = format!("h{seed}");
     let mut random = Random(seed);
-    let api = rules(&direct);
+    let api = rules_api(direct.clone());
     release(&direct, &label).await;
     let client = proxy.client(&label, "engine", &["system:masters"]).unwrap();
     let selector = format!("history={label}");
@@ -140,14 +135,10 @@ async fn whatever_happened_the_end_is_that_of_a_fresh_start() {
         let histories = (first..first + AT_ONCE).map(|seed| history(seed, client.clone(), &proxy));
         futures_util::future::join_all(histories).await;
     }
-    let writes = |events: &[portal_test_kit::audit_log::AuditEvent]| {
-        let of_status = events.iter().filter(|event| event.object_ref.subresource == "status" && event.is_write());
-        of_status.filter(|event| event.object_ref.api_group == "portal.io").count()
-    };
-    let before = writes(&cluster.audit_events().await.unwrap());
+    let before = status_writes(&cluster).await.len();
     assert!(before > HISTORIES as usize, "{before} writes");
     tokio::time::sleep(Duration::from_secs(2)).await;
-    assert_eq!(writes(&cluster.audit_events().await.unwrap()), before, "nobody is left who writes");
+    assert_eq!(status_writes(&cluster).await.len(), before, "nobody is left who writes");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -156,11 +147,11 @@ async fn a_thousand_noisy_rules_cost_a_few_writes_a_second() {
     const SECONDS: u64 = 10;
     let cluster = cluster();
     let client = cluster.client().await;
-    let api = rules(&client);
+    let api = rules_api(client.clone());
     for number in 0..RULES {
         let mut rule = rule(&format!("noisy-{number}"), GOOD);
         rule["metadata"]["labels"] = json!({ "history": "noisy" });
-        api.create(&PostParams::default(), &serde_json::from_value(rule).unwrap()).await.unwrap();
+        create(&api, rule).await;
     }
     release(&client, "noisy").await;
     let engine = Engine::start(client.clone(), "noisy", String::new());
@@ -169,10 +160,7 @@ async fn a_thousand_noisy_rules_cost_a_few_writes_a_second() {
         assert!(Instant::now() < deadline, "all are told");
         tokio::time::sleep(Duration::from_millis(500)).await;
     }
-    let writes = |events: Vec<portal_test_kit::audit_log::AuditEvent>| {
-        events.iter().filter(|event| event.object_ref.subresource == "status" && event.is_write()).count()
-    };
-    let before = writes(cluster.audit_events().await.unwrap());
+    let before = status_writes(&cluster).await.len();
     let start = Instant::now();
     let mut evaluations = 0;
     while start.elapsed() < Duration::from_secs(SECONDS) {
@@ -183,13 +171,13 @@ async fn a_thousand_noisy_rules_cost_a_few_writes_a_second() {
         }
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
-    let written = writes(cluster.audit_events().await.unwrap()) - before;
+    let written = status_writes(&cluster).await.len() - before;
     // Ten at once, and two a second; one may be on its way.
     let most = 10 + 2 * start.elapsed().as_secs() as usize + 3;
     assert!((10..=most).contains(&written), "{written} writes in {:?}", start.elapsed());
     engine.stop().await;
     // Each had its turn before one had a second.
-    let written = writes(cluster.audit_events().await.unwrap()) - before;
+    let written = status_writes(&cluster).await.len() - before;
     let counted = state(&api, "noisy").await.values().filter(|rule| rule["status"]["violationCount"] == 1).count();
     assert_eq!(counted, written, "rules show what was counted");
 }

@@ -19,6 +19,33 @@ pub(super) struct Engine {
     folder: TempDir,
 }
 
+/// What would pile up if something outlived its rule.
+#[derive(Debug)]
+pub(super) struct Usage {
+    /// Bytes.
+    pub(super) memory: u64,
+    pub(super) threads: usize,
+    pub(super) files: usize,
+    /// Connections that the engine has opened.
+    pub(super) connections: usize,
+    pub(super) tasks: i64,
+}
+
+impl Usage {
+    /// Tasks that are not there for a connection.
+    pub(super) fn parts(&self) -> i64 {
+        self.tasks - self.connections as i64
+    }
+
+    /// Asserts that this is no more than before. Memory may be more by some bytes.
+    #[track_caller]
+    pub(super) fn assert_not_grown(&self, before: &Usage, bytes: u64) {
+        let is_more =
+            self.memory > before.memory + bytes || self.threads > before.threads + 2 || self.files > before.files + 4;
+        assert!(!is_more, "{self:?} after {before:?}");
+    }
+}
+
 impl Engine {
     /// Starts one with these flags, and does not wait.
     pub(super) fn start(kubeconfig: &Path, flags: &[&str]) -> Engine {
@@ -88,17 +115,25 @@ impl Engine {
         std::fs::read_to_string(self.folder.path().join("log")).unwrap()
     }
 
-    /// Bytes of memory in use.
-    pub(super) fn memory(&self) -> u64 {
-        let statm = std::fs::read_to_string(format!("/proc/{}/statm", self.child.id())).unwrap();
-        statm.split(' ').nth(1).unwrap().parse::<u64>().unwrap() * 4096
-    }
-
-    /// Threads and open files: what would pile up if something outlived its rule.
-    pub(super) fn open(&self) -> (usize, usize) {
-        let count =
-            |what: &str| std::fs::read_dir(PathBuf::from(format!("/proc/{}/{what}", self.child.id()))).unwrap().count();
-        (count("task"), count("fd"))
+    pub(super) fn usage(&self) -> Usage {
+        let process = PathBuf::from(format!("/proc/{}", self.child.id()));
+        let read = |file: &str| std::fs::read_to_string(process.join(file)).unwrap();
+        let files: Vec<_> = std::fs::read_dir(process.join("fd")).unwrap().map(|file| file.unwrap().path()).collect();
+        let sockets: Vec<_> = files.iter().filter_map(|file| std::fs::read_link(file).ok()).collect();
+        // Those that do not end at our own port: they were made by the engine.
+        let own_port = format!(":{:04X}", self.port);
+        let net = read("net/tcp");
+        let connections = net.lines().map(|line| line.split_whitespace().collect::<Vec<_>>());
+        let connections = connections.filter(|words| {
+            !words[1].ends_with(&own_port) && sockets.contains(&PathBuf::from(format!("socket:[{}]", words[9])))
+        });
+        Usage {
+            memory: read("statm").split(' ').nth(1).unwrap().parse::<u64>().unwrap() * 4096,
+            threads: std::fs::read_dir(process.join("task")).unwrap().count(),
+            files: files.len(),
+            connections: connections.count(),
+            tasks: self.metric("portal_tasks"),
+        }
     }
 
     pub(super) fn signal(&self, signal: &str) {

@@ -4,15 +4,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use kube::api::{DynamicObject, Patch, PatchParams};
-use kube::{Api, CustomResourceExt as _};
-use portal_crds::PortalClusterRule;
+use kube::api::{Patch, PatchParams};
 use portal_test_kit::Cluster;
 use portal_test_kit::fault_proxy::{Fault, FaultProxy, ProxyClient, Requests};
 use serde_json::json;
 
 use super::process::Engine;
-use super::{GOOD, apply, cluster, rule};
+use super::{GOOD, apply, cluster, rule, rules_api, status_writes};
 use crate::core::eventually;
 
 const FLAGS: &[&str] = &["--rules-from-cluster"];
@@ -48,14 +46,11 @@ fn wait_until_ready(engine: &Engine) {
 
 /// Who wrote status, in order, each with when the request came and when it was answered.
 async fn writers(cluster: &Cluster) -> Vec<(String, String, String)> {
-    let events = cluster.audit_events().await.unwrap();
-    let writes = events.iter().filter(|event| {
-        event.is_write() && event.object_ref.subresource == "status" && event.object_ref.api_group == "portal.io"
-    });
+    let writes = status_writes(cluster).await.into_iter();
     let mut writers: Vec<_> = writes
         .filter_map(|event| {
             let client = event.client()?.to_owned();
-            Some((event.request_received_timestamp.clone(), event.stage_timestamp.clone(), client))
+            Some((event.request_received_timestamp, event.stage_timestamp, client))
         })
         .collect();
     writers.sort();
@@ -73,7 +68,7 @@ fn keep_changing(cluster: &Cluster) -> (Arc<AtomicBool>, std::thread::JoinHandle
             let kubeconfig = kube::config::Kubeconfig::read_from(kubeconfig).unwrap();
             let config = kube::Config::from_custom_kubeconfig(kubeconfig, &Default::default()).await.unwrap();
             let client = kube::Client::try_from(config).unwrap();
-            let api: Api<DynamicObject> = Api::all_with(client, &PortalClusterRule::api_resource());
+            let api = rules_api(client);
             let mut number = 0;
             while !stopped.load(Ordering::Relaxed) {
                 let patch = json!({ "spec": { "rule": format!("{GOOD} && \"{number}\" != \"\"") } });

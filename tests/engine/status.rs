@@ -2,26 +2,19 @@
 
 use std::time::{Duration, Instant};
 
-use kube::api::{DeleteParams, DynamicObject, Patch, PatchParams, PostParams};
-use kube::{Api, CustomResourceExt as _};
-use portal_crds::PortalClusterRule;
+use kube::api::{DeleteParams, DynamicObject, Patch, PatchParams};
 use portal_test_kit::Cluster;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::process::Engine;
-use super::{BAD, GOOD, apply, cluster, condition, get, rule, wait_for};
+use super::{BAD, GOOD, apply, cluster, condition, create, definition, get, rule, rules_api, status_writes, wait_for};
 use crate::core::eventually;
 
 const CLUSTER: &[&str] = &["--rules-from-cluster"];
 
-/// Writes of the status of a rule, or of all rules, that were done.
-async fn status_writes(cluster: &Cluster, name: &str) -> usize {
-    let events = cluster.audit_events().await.unwrap();
-    let is_write = |event: &&portal_test_kit::audit_log::AuditEvent| {
-        event.is_write() && event.object_ref.subresource == "status" && event.object_ref.api_group == "portal.io"
-    };
-    let of_rule = |event: &&portal_test_kit::audit_log::AuditEvent| name.is_empty() || event.object_ref.name == name;
-    events.iter().filter(is_write).filter(of_rule).filter(|event| event.code() == 200).count()
+/// How many writes of the status of rules were done.
+async fn count_writes(cluster: &Cluster) -> usize {
+    status_writes(cluster).await.iter().filter(|event| event.code() == 200).count()
 }
 
 #[tokio::test]
@@ -53,7 +46,7 @@ async fn a_mistake_is_told_with_its_caret_and_clears_with_the_fix() {
     assert_eq!(ready["status"]["mode"], json!(["admission", "audit"]));
     assert!(entry["activeOn"].as_array().unwrap().contains(&json!("apps/v1/Deployment")));
     assert_eq!(condition(&ready["status"], "Stalled"), "");
-    assert_eq!(status_writes(&cluster, "privileged").await, 2, "a write for each change");
+    assert_eq!(count_writes(&cluster).await, 2, "a write for each change");
     assert_eq!(engine.metric(r#"portal_rules{state="active"}"#), 1);
 
     let (status, log) = engine.stop();
@@ -62,7 +55,7 @@ async fn a_mistake_is_told_with_its_caret_and_clears_with_the_fix() {
     let engine = Engine::ready(&cluster.kubeconfig(), CLUSTER);
     eventually("the next one holds", || engine.metric("portal_lease_held") == 1);
     std::thread::sleep(Duration::from_secs(1));
-    assert_eq!(status_writes(&cluster, "").await, 2, "nothing changed, so nothing is written");
+    assert_eq!(count_writes(&cluster).await, 2, "nothing changed, so nothing is written");
 }
 
 #[tokio::test]
@@ -76,21 +69,7 @@ async fn a_rule_wakes_with_its_kind_and_sleeps_without_it() {
     assert_eq!(waiting["status"]["conditions"][0]["reason"], "KindNotServed");
     assert_eq!(condition(&waiting["status"], "Reconciling"), "True");
 
-    let definition = json!({
-        "apiVersion": "apiextensions.k8s.io/v1",
-        "kind": "CustomResourceDefinition",
-        "metadata": { "name": "widgets.acme.io" },
-        "spec": {
-            "group": "acme.io",
-            "names": { "kind": "Widget", "plural": "widgets" },
-            "scope": "Namespaced",
-            "versions": [{
-                "name": "v1", "served": true, "storage": true,
-                "schema": { "openAPIV3Schema": { "type": "object", "x-kubernetes-preserve-unknown-fields": true } },
-            }],
-        },
-    });
-    apply(&cluster, &definition);
+    apply(&cluster, &definition("widgets", "Widget"));
     let awake = wait_for(&cluster, "widgets", "True");
     assert_eq!(awake["status"]["instances"][0]["activeOn"], json!(["acme.io/v1/Widget"]));
     cluster.kubectl(&["delete", "crd", "widgets.acme.io"]).unwrap();
@@ -137,7 +116,7 @@ async fn what_others_write_stays() {
     apply(&cluster, &rule("shared", GOOD));
     wait_for(&cluster, "shared", "True");
     // As an operator would: another field manager decides the one condition that is its own.
-    let api: Api<DynamicObject> = Api::all_with(cluster.client().await, &PortalClusterRule::api_resource());
+    let api = rules_api(cluster.client().await);
     let granted = json!({
         "apiVersion": "portal.io/v1alpha1",
         "kind": "PortalClusterRule",
@@ -214,14 +193,6 @@ async fn a_rule_that_an_instance_does_not_serve_any_more_is_left_without_a_trace
     eventually("nobody serves it", || get(&cluster, "moving")["status"] == nothing);
 }
 
-fn rules_api(client: kube::Client) -> Api<DynamicObject> {
-    Api::all_with(client, &PortalClusterRule::api_resource())
-}
-
-async fn create(api: &Api<DynamicObject>, rule: Value) {
-    api.create(&PostParams::default(), &serde_json::from_value(rule).unwrap()).await.unwrap();
-}
-
 #[tokio::test]
 async fn of_a_thousand_rules_the_broken_ones_say_so_and_the_others_run() {
     let cluster = cluster();
@@ -243,7 +214,7 @@ async fn of_a_thousand_rules_the_broken_ones_say_so_and_the_others_run() {
         }
     }
     assert!(wrong.is_empty(), "{wrong:?}");
-    assert_eq!(status_writes(&cluster, "").await, 1000);
+    assert_eq!(count_writes(&cluster).await, 1000);
 }
 
 #[tokio::test]
@@ -258,7 +229,7 @@ async fn in_a_storm_of_changes_the_last_state_wins_and_nothing_piles_up() {
         create(&api, rule(&format!("rule-{number}"), GOOD)).await;
     }
     eventually("all are told", || engine.metric(r#"portal_status_writes_total{result="written"}"#) >= RULES as i64);
-    let (memory, (threads, files)) = (engine.memory(), engine.open());
+    let before = engine.usage();
 
     let start = Instant::now();
     let mut changes = 0;
@@ -302,11 +273,8 @@ async fn in_a_storm_of_changes_the_last_state_wins_and_nothing_piles_up() {
         .filter(|found| condition(&found.data["status"], "Ready") == "False")
         .count();
     assert_eq!(engine.metric(r#"portal_rules{state="active"}"#), RULES as i64 - bad as i64);
-    let writes = status_writes(&cluster, "").await as u64;
+    let writes = count_writes(&cluster).await as u64;
     assert!(writes <= changes + RULES + 10, "{writes} writes for {changes} changes");
-    let grown = engine.memory().saturating_sub(memory);
-    assert!(grown < 40 << 20, "{} MB more", grown >> 20);
-    let (threads_after, files_after) = engine.open();
-    assert!(threads_after <= threads + 2 && files_after <= files + 4, "{threads_after} threads, {files_after} files");
+    engine.usage().assert_not_grown(&before, 40 << 20);
     assert_eq!(get(&cluster, "rule-0")["status"]["instances"].as_array().unwrap().len(), 1);
 }
