@@ -4,6 +4,7 @@
 
 mod bad_input;
 mod day;
+mod folder;
 mod histories;
 mod instances;
 mod kinds;

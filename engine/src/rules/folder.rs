@@ -6,6 +6,7 @@
 use std::collections::{BTreeMap, HashSet};
 use std::fs::{self, Metadata};
 use std::hash::{BuildHasher as _, RandomState};
+use std::io::ErrorKind;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -217,22 +218,28 @@ impl Found {
             if !seen.insert(real) {
                 return Ok(Vec::new());
             }
-            fs::read_dir(folder)?.map(|entry| Ok(entry?.path())).collect::<std::io::Result<Vec<_>>>()
+            fs::read_dir(folder)?.collect::<std::io::Result<Vec<_>>>()
         });
         let entries = match entries {
             Ok(entries) => entries,
             Err(error) => return self.unreadable.push((folder.to_owned(), error)),
         };
         for entry in entries {
-            let is_hidden = entry.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(b"."));
-            let is_manifest = entry.extension().is_some_and(|end| end == "yaml" || end == "yml" || end == "json");
+            let path = entry.path();
+            let is_hidden = entry.file_name().as_encoded_bytes().starts_with(b".");
+            let is_manifest = path.extension().is_some_and(|end| end == "yaml" || end == "yml" || end == "json");
+            let is_plain = || entry.file_type().is_ok_and(|kind| kind.is_file());
             if is_hidden {
                 continue;
             }
-            if entry.is_dir() {
-                self.add(&entry, seen);
-            } else if is_manifest {
-                self.files.push(entry);
+            match fs::metadata(&path) {
+                Ok(metadata) if metadata.is_dir() => self.add(&path, seen),
+                _ if is_manifest => self.files.push(path),
+                // It may be a folder, and what is below it is not gone because we may not look.
+                Err(error) if error.kind() == ErrorKind::PermissionDenied && !is_plain() => {
+                    self.unreadable.push((path, error));
+                }
+                _ => {}
             }
         }
     }
