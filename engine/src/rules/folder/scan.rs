@@ -1,0 +1,301 @@
+//! What has changed below a folder since it was looked through the last time.
+
+use std::collections::BTreeMap;
+use std::fs::{self, Metadata};
+use std::hash::{BuildHasher as _, RandomState};
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+
+use super::{
+    read::{read, rules},
+    search::{Found, search},
+};
+use crate::rules::{FileContent, Problem, Update};
+
+/// What is known of a folder.
+#[derive(Debug, Default)]
+pub(super) struct Folder {
+    path: PathBuf,
+    files: BTreeMap<PathBuf, Known>,
+    hasher: RandomState,
+}
+
+/// What is known of a file.
+#[derive(Debug)]
+struct Known {
+    /// Tells a file from the one that was there before, without reading it. Nothing if it could not be looked at.
+    print: Option<Print>,
+    /// A hash of its text. Nothing if it could not be read.
+    text: Option<u64>,
+}
+
+/// Device, inode, size, and the two times of change.
+type Print = (u64, u64, u64, (i64, i64), (i64, i64));
+
+/// What looking through a folder has found.
+#[derive(Debug, Default)]
+pub(super) struct Scan {
+    pub(super) updates: Vec<Update>,
+    /// What is wrong with folders.
+    pub(super) problem: Option<String>,
+}
+
+impl Folder {
+    /// A folder that nobody has looked through.
+    pub(super) fn new(path: PathBuf) -> Folder {
+        Folder { path, ..Folder::default() }
+    }
+
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Looks through the folder and tells what changed since the last time.
+    pub(super) fn scan(&mut self) -> Scan {
+        let mut scan = Scan::default();
+        if self.path.is_file() {
+            scan.problem = Some(format!("{} is a file: give the folder that it is in", self.path.display()));
+            return scan;
+        }
+        let Found { files, unreadable } = search(&self.path);
+        if let Some((folder, error)) = unreadable.first() {
+            scan.problem = Some(format!("{} cannot be read: {error}; its rules stay as they were", folder.display()));
+        }
+        let gone: Vec<PathBuf> = self
+            .files
+            .keys()
+            .filter(|path| files.binary_search(path).is_err())
+            .filter(|path| !unreadable.iter().any(|(folder, _)| path.starts_with(folder)))
+            .cloned()
+            .collect();
+        for path in gone {
+            self.files.remove(&path);
+            scan.updates.push(Update::File(path, None));
+        }
+        for path in files {
+            if let Some(content) = self.look(&path) {
+                scan.updates.push(Update::File(path, Some(content)));
+            }
+        }
+        scan
+    }
+
+    /// What a file says, unless that was told already.
+    fn look(&mut self, path: &Path) -> Option<FileContent> {
+        let print = fs::metadata(path).map(|metadata| print(&metadata));
+        let known = self.files.get(path);
+        if let (Ok(print), Some(known)) = (&print, known)
+            && known.print.as_ref() == Some(print)
+        {
+            return None;
+        }
+        let read = print.as_ref().map_err(ToString::to_string).and_then(|print| read(path, print.2));
+        let text = read.as_ref().ok().map(|text| self.hasher.hash_one(text));
+        let is_known = known.is_some_and(|known| known.text == text && text.is_some());
+        self.files.insert(path.to_owned(), Known { print: print.ok().filter(|_| text.is_some()), text });
+        if is_known {
+            return None;
+        }
+        Some(match read {
+            Ok(text) => rules(path, &text),
+            Err(error) => Err(vec![Problem::of_file(format!("this file cannot be read: {error}"))]),
+        })
+    }
+}
+
+fn print(metadata: &Metadata) -> Print {
+    let modified = (metadata.mtime(), metadata.mtime_nsec());
+    (metadata.dev(), metadata.ino(), metadata.size(), modified, (metadata.ctime(), metadata.ctime_nsec()))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::{PermissionsExt as _, symlink};
+
+    use tempfile::TempDir;
+
+    use super::*;
+
+    fn folder() -> (TempDir, Folder) {
+        // In memory where that can be had: a disk takes long for ten thousand files.
+        let root = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap();
+        let folder = Folder::new(root.path().join("rules"));
+        fs::create_dir(&folder.path).unwrap();
+        (root, folder)
+    }
+
+    fn text(name: &str) -> String {
+        format!("name: {name}\nmatch: {{gvk: [{{kind: Pod}}]}}\nrule: spec.hostNetwork == true\n")
+    }
+
+    /// What a scan tells: files with the names of their rules, with what is wrong, or gone.
+    fn tell(folder: &mut Folder) -> Vec<String> {
+        let scan = folder.scan();
+        let mut lines: Vec<String> = scan.updates.iter().map(|update| line(&folder.path, update)).collect();
+        lines.extend(scan.problem.map(|problem| problem.replace(folder.path.to_str().unwrap(), "FOLDER")));
+        lines
+    }
+
+    fn line(folder: &Path, update: &Update) -> String {
+        let Update::File(path, content) = update else { panic!("a folder tells of files") };
+        let path = path.strip_prefix(folder).unwrap().display();
+        match content {
+            None => format!("{path} gone"),
+            Some(Ok(rules)) => {
+                let names: Vec<_> = rules.iter().map(|rule| rule.id.to_string()).collect();
+                format!("{path} {}", names.join(" "))
+            }
+            Some(Err(problems)) => {
+                let Problem { line, column, message } = &problems[0];
+                let place: Vec<_> = [line, column].into_iter().flatten().map(ToString::to_string).collect();
+                format!("{path}:{} {message}", place.join(":"))
+            }
+        }
+    }
+
+    #[test]
+    fn files_are_told_once_until_they_change() {
+        let (_root, mut folder) = folder();
+        fs::create_dir(folder.path.join("deep")).unwrap();
+        fs::write(folder.path.join("b.yaml"), text("b")).unwrap();
+        fs::write(folder.path.join("deep/a.yml"), text("a")).unwrap();
+        fs::write(folder.path.join("notes.txt"), "nothing").unwrap();
+        assert_eq!(tell(&mut folder), ["b.yaml b", "deep/a.yml a"]);
+        assert_eq!(tell(&mut folder), [""; 0]);
+        fs::write(folder.path.join("b.yaml"), format!("{}---\n{}", text("b"), text("c"))).unwrap();
+        assert_eq!(tell(&mut folder), ["b.yaml b c"]);
+        fs::remove_file(folder.path.join("deep/a.yml")).unwrap();
+        assert_eq!(tell(&mut folder), ["deep/a.yml gone"]);
+    }
+
+    #[test]
+    fn a_file_that_is_written_again_as_it_was_is_no_news() {
+        let (_root, mut folder) = folder();
+        let path = folder.path.join("a.yaml");
+        fs::write(&path, text("a")).unwrap();
+        tell(&mut folder);
+        fs::write(&path, text("a")).unwrap();
+        assert_eq!(tell(&mut folder), [""; 0]);
+    }
+
+    #[test]
+    fn an_editor_that_renames_over_is_seen() {
+        let (root, mut folder) = folder();
+        fs::write(folder.path.join("a.yaml"), text("a")).unwrap();
+        tell(&mut folder);
+        // Of the same length and in the same second.
+        fs::write(root.path().join("new"), text("b")).unwrap();
+        fs::rename(root.path().join("new"), folder.path.join("a.yaml")).unwrap();
+        assert_eq!(tell(&mut folder), ["a.yaml b"]);
+    }
+
+    /// As the kubelet does: files are links into `..data`, which is a link to a folder of the version.
+    #[test]
+    fn a_config_map_that_is_swapped_is_seen_as_one_change_of_each_file() {
+        let (_root, mut folder) = folder();
+        let version = |number: u32, rules: &[(&str, &str)]| {
+            let version = folder.path.join(format!("..version-{number}"));
+            fs::create_dir(&version).unwrap();
+            for (file, name) in rules {
+                fs::write(version.join(file), text(name)).unwrap();
+                let _ = symlink(format!("..data/{file}"), folder.path.join(file));
+            }
+            symlink(&version, folder.path.join("..data_tmp")).unwrap();
+            fs::rename(folder.path.join("..data_tmp"), folder.path.join("..data")).unwrap();
+        };
+        version(1, &[("a.yaml", "a"), ("b.yaml", "b")]);
+        let mut looked = Folder::new(folder.path.clone());
+        assert_eq!(tell(&mut looked), ["a.yaml a", "b.yaml b"]);
+        version(2, &[("a.yaml", "a"), ("b.yaml", "c")]);
+        fs::remove_dir_all(folder.path.join("..version-1")).unwrap();
+        assert_eq!(tell(&mut looked), ["b.yaml c"]);
+        folder = looked;
+        assert_eq!(tell(&mut folder), [""; 0]);
+    }
+
+    #[test]
+    fn a_partial_write_is_a_problem_with_its_place() {
+        let (_root, mut folder) = folder();
+        let path = folder.path.join("a.yaml");
+        fs::write(&path, text("a")).unwrap();
+        tell(&mut folder);
+        fs::write(&path, "name: a\nmatch: {gvk: [{ki").unwrap();
+        let told = tell(&mut folder);
+        assert!(told.len() == 1 && told[0].starts_with("a.yaml:2:"), "{told:?}");
+        fs::write(&path, "").unwrap();
+        assert_eq!(tell(&mut folder), ["a.yaml: there is no rule in this file: remove the file to remove its rules"]);
+        fs::write(&path, "name: a\nmatch: {gvk: [{kind: Pod}]}\nrul: x\n").unwrap();
+        assert_eq!(tell(&mut folder), ["a.yaml:3:1 rule a: rul: unknown field `rul`, did you mean `rule`?"]);
+    }
+
+    #[test]
+    fn a_folder_that_vanishes_keeps_its_rules() {
+        let (root, mut folder) = folder();
+        fs::write(folder.path.join("a.yaml"), text("a")).unwrap();
+        tell(&mut folder);
+        let away = root.path().join("away");
+        fs::rename(&folder.path, &away).unwrap();
+        let gone = "FOLDER cannot be read: No such file or directory (os error 2); its rules stay as they were";
+        assert_eq!(tell(&mut folder), [gone]);
+        fs::rename(&away, &folder.path).unwrap();
+        assert_eq!(tell(&mut folder), [""; 0]);
+    }
+
+    #[test]
+    fn a_folder_below_that_cannot_be_looked_at_keeps_its_rules() {
+        let (root, mut folder) = folder();
+        let (below, away) = (root.path().join("below"), root.path().join("away"));
+        fs::create_dir(&below).unwrap();
+        fs::write(below.join("b.yaml"), text("b")).unwrap();
+        symlink(&below, folder.path.join("link")).unwrap();
+        assert_eq!(tell(&mut folder), ["link/b.yaml b"]);
+        // Whoever may read everything is stopped by links: one that leads nowhere, and one that leads to itself.
+        fs::rename(&below, &away).unwrap();
+        let gone = "FOLDER/link cannot be read: No such file or directory (os error 2); its rules stay as they were";
+        assert_eq!(tell(&mut folder), [gone]);
+        symlink(&below, &below).unwrap();
+        let told = tell(&mut folder);
+        assert!(told.len() == 1 && told[0].starts_with("FOLDER/link cannot be read: Too many levels"), "{told:?}");
+        fs::remove_file(&below).unwrap();
+        fs::rename(&away, &below).unwrap();
+        assert_eq!(tell(&mut folder), [""; 0]);
+        fs::remove_file(folder.path.join("link")).unwrap();
+        assert_eq!(tell(&mut folder), ["link/b.yaml gone"]);
+    }
+
+    #[test]
+    fn a_file_that_cannot_be_read_is_told_and_read_when_it_can() {
+        let (_root, mut folder) = folder();
+        // Whoever may read everything is stopped by a link that leads nowhere.
+        symlink("nowhere", folder.path.join("a.yaml")).unwrap();
+        assert_eq!(tell(&mut folder), ["a.yaml: this file cannot be read: No such file or directory (os error 2)"]);
+        fs::write(folder.path.join("nowhere"), text("a")).unwrap();
+        assert_eq!(tell(&mut folder), ["a.yaml a"]);
+        fs::set_permissions(folder.path.join("nowhere"), fs::Permissions::from_mode(0o000)).unwrap();
+        let is_root = fs::read(folder.path.join("nowhere")).is_ok();
+        let told = tell(&mut folder);
+        assert!(if is_root { told.is_empty() } else { told[0].contains("Permission denied") }, "{told:?}");
+        fs::set_permissions(folder.path.join("nowhere"), fs::Permissions::from_mode(0o644)).unwrap();
+        assert!(tell(&mut folder).len() <= 1);
+    }
+
+    #[test]
+    fn links_that_lead_around_end() {
+        let (_root, mut folder) = folder();
+        fs::write(folder.path.join("a.yaml"), text("a")).unwrap();
+        symlink(&folder.path, folder.path.join("again")).unwrap();
+        assert_eq!(tell(&mut folder), ["a.yaml a"]);
+    }
+
+    #[test]
+    fn ten_thousand_files_are_read_once() {
+        let (_root, mut folder) = folder();
+        for number in 0..10_000 {
+            fs::write(folder.path.join(format!("{number}.yaml")), text(&format!("rule-{number}"))).unwrap();
+        }
+        assert_eq!(tell(&mut folder).len(), 10_000);
+        assert_eq!(tell(&mut folder), [""; 0]);
+        fs::write(folder.path.join("77.yaml"), text("other")).unwrap();
+        assert_eq!(tell(&mut folder), ["77.yaml other"]);
+    }
+}
