@@ -29,8 +29,9 @@ use crate::health::Part;
 /// News for the [`index`]. Loaders send them; each replaces what was said about the same file or object before.
 #[derive(Debug)]
 pub enum Update {
-    /// A file was read, or is gone.
-    File(PathBuf, Option<FileContent>),
+    /// Files were read, or are gone. All that one look at a folder has found: a rule that moves from one file to another is never
+    /// missing in between.
+    Files(Vec<(PathBuf, Option<FileContent>)>),
     /// An object was seen, or is gone.
     Object(RuleId, Option<Box<Object>>),
     /// What the API server serves.

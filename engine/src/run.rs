@@ -244,7 +244,7 @@ async fn follow_updates(
         }
         for update in &batch {
             match update {
-                Update::File(..) => metrics.updates.with_label_values(&["file"]).inc(),
+                Update::Files(files) => metrics.updates.with_label_values(&["file"]).inc_by(files.len() as u64),
                 Update::Object(..) => metrics.updates.with_label_values(&["object"]).inc(),
                 Update::Kinds(_) => {}
                 Update::Loaded(loader) => loaded.push(*loader),

@@ -51,10 +51,8 @@ pub(crate) async fn follow(path: PathBuf, updates: mpsc::Sender<Update>, health:
         });
         let Ok((same, scan)) = looked.await else { return };
         folder = same;
-        for update in scan.updates {
-            if updates.send(update).await.is_err() {
-                return;
-            }
+        if !scan.files.is_empty() && updates.send(Update::Files(scan.files)).await.is_err() {
+            return;
         }
         match scan.problem {
             Some(problem) => {

@@ -113,8 +113,10 @@ impl Index {
                     self.set_object(&id, object);
                     touched.insert(id);
                 }
-                Update::File(path, content) => {
-                    self.set_file(&path, content, &mut touched);
+                Update::Files(files) => {
+                    for (path, content) in files {
+                        self.set_file(&path, content, &mut touched);
+                    }
                 }
                 Update::Kinds(kinds) => {
                     self.kinds = Some(kinds);
@@ -402,7 +404,11 @@ mod tests {
     fn file(path: &str, rules: &[(&str, &str)]) -> Update {
         let origin = Origin::File { path: path.to_owned(), line: 1 };
         let sources = rules.iter().map(|(name, rule)| source(name, "Pod", rule, origin.clone()));
-        Update::File(path.into(), Some(Ok(sources.collect())))
+        Update::Files(vec![(path.into(), Some(Ok(sources.collect())))])
+    }
+
+    fn gone(path: &str) -> Update {
+        Update::Files(vec![(path.into(), None)])
     }
 
     fn kinds() -> Update {
@@ -496,7 +502,7 @@ mod tests {
         let mut index = index([object("a", "Pod", GOOD), file("rules/a.yaml", &[("a", OTHER)])]);
         check_set(&index, &["a"]);
         check_outcome(&index, "a", "shadowed by rules/a.yaml");
-        index.apply([Update::File("rules/a.yaml".into(), None)]);
+        index.apply([gone("rules/a.yaml")]);
         check_set(&index, &["a"]);
         check_outcome(&index, "a", "active");
     }
@@ -509,9 +515,20 @@ mod tests {
         check_set(&index, &["a"]);
         let problems = index.problems();
         assert_eq!(problems[Path::new("b.yaml")][0].message, "`a` is in a.yaml too, which comes first: rename one");
-        index.apply([Update::File("a.yaml".into(), None)]);
+        index.apply([gone("a.yaml")]);
         check_set(&index, &["a"]);
         assert!(index.problems().is_empty());
+    }
+
+    #[test]
+    fn a_rule_that_moves_to_another_file_is_never_missing() {
+        let mut index = index([file("a.yaml", &[("a", GOOD)])]);
+        let moved = [gone("a.yaml"), file("b.yaml", &[("a", GOOD)])].into_iter().flat_map(|update| match update {
+            Update::Files(files) => files,
+            _ => Vec::new(),
+        });
+        let outcomes = index.apply([Update::Files(moved.collect())]);
+        assert_eq!(outcomes.rule_set.unwrap().rules().len(), 1);
     }
 
     #[test]
@@ -523,7 +540,7 @@ mod tests {
         index.apply([kinds()]);
         assert_eq!(index.problems().len(), 1, "what is wrong with the newer version is still known");
         let unreadable = Problem { line: Some(1), column: None, message: "damaged".to_owned() };
-        index.apply([Update::File("a.yaml".into(), Some(Err(vec![unreadable])))]);
+        index.apply([Update::Files(vec![("a.yaml".into(), Some(Err(vec![unreadable])))])]);
         check_set(&index, &["a", "b"]);
         index.apply([file("a.yaml", &[("c", GOOD)])]);
         check_set(&index, &["c"]);

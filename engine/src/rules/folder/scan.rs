@@ -10,7 +10,7 @@ use super::{
     read::{read, rules},
     search::{Found, search},
 };
-use crate::rules::{FileContent, Problem, Update};
+use crate::rules::{FileContent, Problem};
 
 /// What is known of a folder.
 #[derive(Debug, Default)]
@@ -35,7 +35,8 @@ type Print = (u64, u64, u64, (i64, i64), (i64, i64));
 /// What looking through a folder has found.
 #[derive(Debug, Default)]
 pub(super) struct Scan {
-    pub(super) updates: Vec<Update>,
+    /// What is new of files.
+    pub(super) files: Vec<(PathBuf, Option<FileContent>)>,
     /// What is wrong with folders.
     pub(super) problem: Option<String>,
 }
@@ -57,27 +58,30 @@ impl Folder {
             scan.problem = Some(format!("{} is a file: give the folder that it is in", self.path.display()));
             return scan;
         }
-        let Found { files, unreadable } = search(&self.path);
-        if let Some((folder, error)) = unreadable.first() {
+        let mut found = search(&self.path);
+        if !self.gone(&found).is_empty() {
+            // A file that moved while the folders were looked through may have been seen in neither.
+            found = search(&self.path);
+        }
+        if let Some((folder, error)) = found.unreadable.first() {
             scan.problem = Some(format!("{} cannot be read: {error}; its rules stay as they were", folder.display()));
         }
-        let gone: Vec<PathBuf> = self
-            .files
-            .keys()
-            .filter(|path| files.binary_search(path).is_err())
-            .filter(|path| !unreadable.iter().any(|(folder, _)| path.starts_with(folder)))
-            .cloned()
-            .collect();
-        for path in gone {
+        for path in self.gone(&found) {
             self.files.remove(&path);
-            scan.updates.push(Update::File(path, None));
+            scan.files.push((path, None));
         }
-        for path in files {
+        for path in found.files {
             if let Some(content) = self.look(&path) {
-                scan.updates.push(Update::File(path, Some(content)));
+                scan.files.push((path, Some(content)));
             }
         }
         scan
+    }
+
+    /// The files that were there and are not found any more. What is in a folder that cannot be read is not gone.
+    fn gone(&self, found: &Found) -> Vec<PathBuf> {
+        let missing = self.files.keys().filter(|path| found.files.binary_search(path).is_err());
+        missing.filter(|path| !found.unreadable.iter().any(|(folder, _)| path.starts_with(folder))).cloned().collect()
     }
 
     /// What a file says, unless that was told already.
@@ -131,13 +135,13 @@ mod tests {
     /// What a scan tells: files with the names of their rules, with what is wrong, or gone.
     fn tell(folder: &mut Folder) -> Vec<String> {
         let scan = folder.scan();
-        let mut lines: Vec<String> = scan.updates.iter().map(|update| line(&folder.path, update)).collect();
+        let mut lines: Vec<String> =
+            scan.files.iter().map(|(path, content)| line(&folder.path, path, content.as_ref())).collect();
         lines.extend(scan.problem.map(|problem| problem.replace(folder.path.to_str().unwrap(), "FOLDER")));
         lines
     }
 
-    fn line(folder: &Path, update: &Update) -> String {
-        let Update::File(path, content) = update else { panic!("a folder tells of files") };
+    fn line(folder: &Path, path: &Path, content: Option<&FileContent>) -> String {
         let path = path.strip_prefix(folder).unwrap().display();
         match content {
             None => format!("{path} gone"),
@@ -285,6 +289,26 @@ mod tests {
         fs::write(folder.path.join("a.yaml"), text("a")).unwrap();
         symlink(&folder.path, folder.path.join("again")).unwrap();
         assert_eq!(tell(&mut folder), ["a.yaml a"]);
+    }
+
+    #[test]
+    fn a_file_that_moves_is_told_in_one_go() {
+        let (_root, mut folder) = folder();
+        fs::write(folder.path.join("a.yaml"), text("a")).unwrap();
+        tell(&mut folder);
+        fs::rename(folder.path.join("a.yaml"), folder.path.join("b.yaml")).unwrap();
+        assert_eq!(tell(&mut folder), ["a.yaml gone", "b.yaml a"]);
+    }
+
+    #[test]
+    fn of_two_links_to_a_folder_the_first_counts() {
+        let (root, mut folder) = folder();
+        fs::write(root.path().join("a.yaml"), text("a")).unwrap();
+        // Made in an order, and so many, that the file system lists another one first.
+        for number in (0..20).rev() {
+            symlink(root.path(), folder.path.join(format!("{number:02}"))).unwrap();
+        }
+        assert_eq!(tell(&mut folder), ["00/a.yaml a"]);
     }
 
     #[test]

@@ -31,10 +31,12 @@ impl Found {
             }
             fs::read_dir(folder)?.map(|entry| Ok(entry?.path())).collect::<std::io::Result<Vec<_>>>()
         });
-        let entries = match entries {
+        let mut entries = match entries {
             Ok(entries) => entries,
             Err(error) => return self.unreadable.push((folder.to_owned(), error)),
         };
+        // Of two links to one folder the same one is followed each time.
+        entries.sort();
         for entry in entries {
             let is_hidden = entry.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(b"."));
             let is_manifest = entry.extension().is_some_and(|end| end == "yaml" || end == "yml" || end == "json");
