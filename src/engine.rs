@@ -108,7 +108,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let settings = settings(arguments)?;
     let logs = Logs::start(&arguments.log)?;
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
-    let is_well = runtime.block_on(async {
+    let ended = runtime.block_on(async {
         let (stop, shutdown) = Shutdown::new();
         let mut terminate = signal(SignalKind::terminate())?;
         let mut interrupt = signal(SignalKind::interrupt())?;
@@ -127,8 +127,10 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         let (_, counts) = tokio::sync::mpsc::channel(1);
         let connect = || client::connect(kubeconfig.as_deref());
         run::run(connect, settings, counts, shutdown).await.map_err(anyhow::Error::from)
-    })?;
-    Ok(if is_well { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    });
+    // Not waiting for what blocks: a file system may never answer.
+    runtime.shutdown_background();
+    Ok(if ended? { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
 fn settings(arguments: &Arguments) -> anyhow::Result<Settings> {

@@ -45,12 +45,20 @@ pub(crate) async fn follow(path: PathBuf, updates: mpsc::Sender<Update>, health:
         if watching.is_none() {
             watching = watch(folder.path(), Arc::clone(&changed));
         }
-        let looked = tokio::task::spawn_blocking(move || {
+        let looking = tokio::task::spawn_blocking(move || {
             let scan = folder.scan();
             (folder, scan)
         });
-        let Ok((same, scan)) = looked.await else { return };
-        folder = same;
+        let looked = tokio::select! {
+            looked = looking => looked,
+            // A file system that does not answer keeps nobody from ending.
+            () = shutdown.wait() => return,
+        };
+        let scan;
+        (folder, scan) = match looked {
+            Ok(looked) => looked,
+            Err(error) => std::panic::resume_unwind(error.into_panic()),
+        };
         if !scan.files.is_empty() && updates.send(Update::Files(scan.files)).await.is_err() {
             return;
         }

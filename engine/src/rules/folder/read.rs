@@ -1,6 +1,7 @@
 //! What a file says.
 
-use std::fs;
+use std::fs::{File, Metadata};
+use std::io::Read as _;
 use std::path::Path;
 
 use portal_core::rule::{
@@ -15,12 +16,16 @@ use crate::rules::{FileContent, Problem};
 /// A larger file is no file of rules.
 const MAX_BYTES: u64 = 16 << 20;
 
-/// The text of a file of this size.
-pub(super) fn read(path: &Path, size: u64) -> Result<String, String> {
-    if size > MAX_BYTES {
-        return Err(format!("it is larger than {} MB", MAX_BYTES >> 20));
+/// The text of a file that looks like this.
+pub(super) fn read(path: &Path, metadata: &Metadata) -> Result<String, String> {
+    // A pipe keeps whoever opens it waiting, and a device may have no end.
+    if !metadata.is_file() {
+        return Err("it is no regular file".to_owned());
     }
-    fs::read_to_string(path).map_err(|error| error.to_string())
+    let mut text = String::new();
+    let file = File::open(path).map_err(|error| error.to_string())?;
+    file.take(MAX_BYTES + 1).read_to_string(&mut text).map_err(|error| error.to_string())?;
+    if text.len() as u64 > MAX_BYTES { Err(format!("it is larger than {} MB", MAX_BYTES >> 20)) } else { Ok(text) }
 }
 
 /// The rules of a file, or everything that is wrong with it.

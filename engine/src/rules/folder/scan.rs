@@ -86,17 +86,16 @@ impl Folder {
 
     /// What a file says, unless that was told already.
     fn look(&mut self, path: &Path) -> Option<FileContent> {
-        let print = fs::metadata(path).map(|metadata| print(&metadata));
+        let metadata = fs::metadata(path);
+        let print = metadata.as_ref().ok().map(print);
         let known = self.files.get(path);
-        if let (Ok(print), Some(known)) = (&print, known)
-            && known.print.as_ref() == Some(print)
-        {
+        if print.is_some() && known.is_some_and(|known| known.print == print) {
             return None;
         }
-        let read = print.as_ref().map_err(ToString::to_string).and_then(|print| read(path, print.2));
+        let read = metadata.map_err(|error| error.to_string()).and_then(|metadata| read(path, &metadata));
         let text = read.as_ref().ok().map(|text| self.hasher.hash_one(text));
         let is_known = known.is_some_and(|known| known.text == text && text.is_some());
-        self.files.insert(path.to_owned(), Known { print: print.ok().filter(|_| text.is_some()), text });
+        self.files.insert(path.to_owned(), Known { print: print.filter(|_| text.is_some()), text });
         if is_known {
             return None;
         }
@@ -115,6 +114,7 @@ fn print(metadata: &Metadata) -> Print {
 #[cfg(test)]
 mod tests {
     use std::os::unix::fs::{PermissionsExt as _, symlink};
+    use std::process::Command;
 
     use tempfile::TempDir;
 
@@ -281,6 +281,26 @@ mod tests {
         assert!(if is_root { told.is_empty() } else { told[0].contains("Permission denied") }, "{told:?}");
         fs::set_permissions(folder.path.join("nowhere"), fs::Permissions::from_mode(0o644)).unwrap();
         assert!(tell(&mut folder).len() <= 1);
+    }
+
+    #[test]
+    fn what_is_no_regular_file_is_told_and_never_opened() {
+        let (_root, mut folder) = folder();
+        let problem = "this file cannot be read: it is no regular file";
+        symlink("/dev/null", folder.path.join("device.yaml")).unwrap();
+        assert_eq!(tell(&mut folder), [format!("device.yaml: {problem}")]);
+        fs::remove_file(folder.path.join("device.yaml")).unwrap();
+        assert!(Command::new("mkfifo").arg(folder.path.join("pipe.yaml")).status().unwrap().success());
+        assert_eq!(tell(&mut folder), ["device.yaml gone".to_owned(), format!("pipe.yaml: {problem}")]);
+    }
+
+    #[test]
+    fn a_file_that_is_too_large_is_told() {
+        let (_root, mut folder) = folder();
+        let path = folder.path.join("a.yaml");
+        let file = fs::File::create(&path).unwrap();
+        file.set_len((16 << 20) + 1).unwrap();
+        assert_eq!(tell(&mut folder), ["a.yaml: this file cannot be read: it is larger than 16 MB"]);
     }
 
     #[test]
