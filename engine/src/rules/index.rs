@@ -385,8 +385,13 @@ mod tests {
 
     fn source(name: &str, kind: &str, rule: &str, origin: Origin) -> RuleSource {
         let group = if kind == "Widget" { "acme.io" } else { "" };
+        source_for(name, &format!("{{group: \"{group}\", kind: {kind}}}"), rule, origin)
+    }
+
+    /// A rule for kinds that are written as in YAML.
+    fn source_for(name: &str, kinds: &str, rule: &str, origin: Origin) -> RuleSource {
         let rule = serde_json::Value::from(rule);
-        let yaml = format!("name: {name}\nmatch: {{gvk: [{{group: \"{group}\", kind: {kind}}}]}}\nrule: {rule}\n");
+        let yaml = format!("name: {name}\nmatch: {{gvk: [{kinds}]}}\nrule: {rule}\n");
         let documents = from_yaml(&yaml, &Options::default()).unwrap();
         load(documents[0].document.root(), origin, Vec::new()).unwrap()
     }
@@ -398,7 +403,11 @@ mod tests {
     fn object(name: &str, kind: &str, rule: &str) -> Update {
         let uid = format!("uid of {name}");
         let source = source(name, kind, rule, Origin::Cluster { uid: uid.clone() });
-        Update::Object(id(name), Some(Box::new(Object { uid, generation: 1, source: Ok(source) })))
+        object_of(source, uid)
+    }
+
+    fn object_of(source: RuleSource, uid: String) -> Update {
+        Update::Object(source.id.clone(), Some(Box::new(Object { uid, generation: 1, source: Ok(source) })))
     }
 
     fn file(path: &str, rules: &[(&str, &str)]) -> Update {
@@ -495,6 +504,15 @@ mod tests {
         index.apply([kinds()]);
         check_set(&index, &[]);
         assert!(matches!(index.report(&id("a")).unwrap().outcome, Outcome::Waiting(_)));
+    }
+
+    /// The API server refuses a status that names one twice.
+    #[test]
+    fn a_kind_that_a_rule_names_twice_is_told_once() {
+        let origin = Origin::Cluster { uid: "uid".to_owned() };
+        let kinds = "{kind: ConfigMap}, {version: v1, kind: Secret}, {kind: ConfigMap}, {version: v1, kind: Secret}";
+        let index = index([object_of(source_for("a", kinds, "object.data == nil", origin), "uid".to_owned())]);
+        assert_eq!(index.report(&id("a")).unwrap().active_on, ["v1/ConfigMap", "v1/Secret"]);
     }
 
     #[test]

@@ -182,6 +182,7 @@ impl<'a> Compiler<'a> {
             let versions = if gvk.version == "*" { Vec::new() } else { vec![gvk.version.clone()] };
             match judged.iter_mut().find(|judged| judged.kind == *kind) {
                 Some(known) if versions.is_empty() || known.versions.is_empty() => known.versions.clear(),
+                Some(known) if known.versions.contains(&gvk.version) => {}
                 Some(known) => known.versions.extend(versions),
                 None => judged.push(JudgedKind {
                     template: Template::of(&kind.group, &kind.kind),
