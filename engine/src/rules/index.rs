@@ -58,7 +58,7 @@ pub struct Counts {
     pub shadowed: usize,
 }
 
-/// A file: the last version that was good, or the first one if none was.
+/// A file: the last version that was good, or the newest one that can be read if none was.
 #[derive(Default)]
 struct File {
     rules: Vec<(RuleSource, Compiled)>,
@@ -219,7 +219,7 @@ impl Index {
         }
     }
 
-    /// Gives a file another version. What ran goes on until the file is good again, or gone.
+    /// Gives a file another version. What was good goes on until the file is good again, or gone.
     fn renew(&self, file: &mut File, sources: Vec<RuleSource>) {
         let rules = sources.into_iter().map(|source| {
             let compiled = self.compile(&source);
@@ -227,7 +227,8 @@ impl Index {
         });
         let rules: Vec<_> = rules.collect();
         file.problems = problems_of(&rules);
-        if file.problems.is_empty() || file.rules.is_empty() {
+        let was_good = !file.rules.is_empty() && problems_of(&file.rules).is_empty();
+        if file.problems.is_empty() || !was_good {
             (file.rules, file.newest) = (rules, Newest::Used);
         } else {
             file.newest = Newest::Refused(rules.into_iter().map(|(source, _)| source).collect());
@@ -563,6 +564,21 @@ mod tests {
         index.apply([file("a.yaml", &[("c", GOOD)])]);
         check_set(&index, &["c"]);
         assert_eq!(index.problems().len(), 0);
+    }
+
+    #[test]
+    fn a_file_that_was_never_good_is_taken_in_its_newest_version() {
+        let mut index = index([file("a.yaml", &[("a", GOOD), ("b", BAD), ("c", GOOD)])]);
+        check_set(&index, &["a", "c"]);
+        let outcomes = index.apply([file("a.yaml", &[("a", OTHER), ("b", BAD), ("d", GOOD)])]);
+        assert!(outcomes.rule_set.is_some());
+        check_set(&index, &["a", "d"]);
+        assert_eq!(index.problems().len(), 1);
+        index.apply([kinds()]);
+        check_set(&index, &["a", "d"]);
+        index.apply([file("a.yaml", &[("a", GOOD)])]);
+        index.apply([file("a.yaml", &[("a", BAD), ("b", GOOD)])]);
+        check_set(&index, &["a"]);
     }
 
     #[test]
