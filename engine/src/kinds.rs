@@ -63,44 +63,58 @@ pub(crate) async fn follow(
         ),
         follow_definitions::<APIService>(Part::ApiServices, &client, &changed, &health, &metrics, shutdown.clone()),
         async {
-            let mut known: Option<Kinds> = None;
-            let mut schedule = AFTER_A_CHANGE.iter();
-            loop {
-                match discover(&client, known.as_ref()).await {
-                    Ok(kinds) => {
-                        health.well(Part::Kinds);
-                        let is_same = known.as_ref().is_some_and(|known| known.iter().eq(kinds.iter()));
-                        metrics.discoveries.with_label_values(&[if is_same { "same" } else { "changed" }]).inc();
-                        metrics.kinds.with_label_values(&[] as &[&str]).set(kinds.iter().count() as i64);
-                        if !is_same {
-                            known = Some(kinds.clone());
-                            if updates.send(Update::Kinds(Arc::new(kinds))).await.is_err() {
-                                return;
-                            }
-                        }
-                    }
-                    Err(error) => {
-                        metrics.discoveries.with_label_values(&["failed"]).inc();
-                        health.unwell(Part::Kinds, &explain("get", "/apis", &error));
-                    }
-                }
-                let pause = match schedule.next() {
-                    Some(pause) => *pause,
-                    None if known.is_none() || *waiting.borrow() || !is_told(&health) => WAITING,
-                    None => NOW_AND_THEN,
-                };
-                tokio::select! {
-                    () = tokio::time::sleep(pause) => {}
-                    () = changed.notified() => {
-                        schedule = AFTER_A_CHANGE.iter();
-                        // Many definitions come at once: they are asked about together.
-                        tokio::time::sleep(AFTER_A_CHANGE[0]).await;
-                    }
-                    () = shutdown.wait() => return,
-                }
+            tokio::select! {
+                () = ask(&client, &updates, &waiting, &changed, &health, &metrics) => {}
+                () = shutdown.wait() => {}
             }
         }
     );
+}
+
+/// Asks what is served, again and again.
+async fn ask(
+    client: &Client,
+    updates: &mpsc::Sender<Update>,
+    waiting: &watch::Receiver<bool>,
+    changed: &Notify,
+    health: &Health,
+    metrics: &Metrics,
+) {
+    let mut known: Option<Kinds> = None;
+    let mut schedule = AFTER_A_CHANGE.iter();
+    loop {
+        match discover(client, known.as_ref()).await {
+            Ok(kinds) => {
+                health.well(Part::Kinds);
+                let is_same = known.as_ref().is_some_and(|known| known.iter().eq(kinds.iter()));
+                metrics.discoveries.with_label_values(&[if is_same { "same" } else { "changed" }]).inc();
+                metrics.kinds.with_label_values(&[] as &[&str]).set(kinds.iter().count() as i64);
+                if !is_same {
+                    known = Some(kinds.clone());
+                    if updates.send(Update::Kinds(Arc::new(kinds))).await.is_err() {
+                        return;
+                    }
+                }
+            }
+            Err(error) => {
+                metrics.discoveries.with_label_values(&["failed"]).inc();
+                health.unwell(Part::Kinds, &explain("get", "/apis", &error));
+            }
+        }
+        let pause = match schedule.next() {
+            Some(pause) => *pause,
+            None if known.is_none() || *waiting.borrow() || !is_told(health) => WAITING,
+            None => NOW_AND_THEN,
+        };
+        tokio::select! {
+            () = tokio::time::sleep(pause) => {}
+            () = changed.notified() => {
+                schedule = AFTER_A_CHANGE.iter();
+                // Many definitions come at once: they are asked about together.
+                tokio::time::sleep(AFTER_A_CHANGE[0]).await;
+            }
+        }
+    }
 }
 
 /// Whether somebody tells when kinds come and go.

@@ -211,6 +211,20 @@ async fn an_answer_that_never_comes_is_not_waited_for() {
     wait_for(&cluster, "unlisted", "True");
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn a_discovery_that_hangs_does_not_keep_an_engine() {
+    let cluster = cluster();
+    let proxy = FaultProxy::start(&cluster, 5).await.unwrap();
+    let client = proxy.client("engine", "engine", &["system:masters"]).unwrap();
+    // What is about no resource is discovery, after the first request.
+    let discovery = Requests::of("").verbs(&[Verb::Get]);
+    let hangs = proxy.inject(Fault::Delay(Duration::from_secs(3600)).on(discovery).after(1));
+    let engine = Engine::start(client.kubeconfig(), &["--rules-from-cluster"]);
+    hangs.hit(1).await;
+    let (status, log) = engine.stop();
+    assert!(status.success(), "{log}");
+}
+
 #[tokio::test]
 async fn a_request_that_never_becomes_whole_does_not_keep_an_engine() {
     let cluster = cluster();
