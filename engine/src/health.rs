@@ -58,6 +58,17 @@ impl Health {
         }
     }
 
+    /// A part has done what the engine needs before it is ready. What else it complains about is as before.
+    pub(crate) fn loaded(&self, part: Part) {
+        let changed = self.change(part, |before| match before {
+            Some(State::Starting(Some(problem)) | State::Unwell(problem)) => State::Unwell(problem.clone()),
+            _ => State::Well,
+        });
+        if changed {
+            info!(%part, "Part of the engine is loaded");
+        }
+    }
+
     /// What was wrong with a part is over. One that is still starting is no further for that.
     pub(crate) fn recovered(&self, part: Part) {
         let changed = self.change(part, |before| match before {

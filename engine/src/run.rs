@@ -265,7 +265,7 @@ async fn follow_updates(
         let counts = index.counts();
         count(counts, &metrics);
         if index.has_kinds() {
-            loaded.drain(..).for_each(|loader| health.well(loader.part()));
+            loaded.drain(..).for_each(|loader| health.loaded(loader.part()));
         }
         let is_waiting = counts.waiting > 0;
         waiting.send_if_modified(|before| std::mem::replace(before, is_waiting) != is_waiting);

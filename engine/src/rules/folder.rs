@@ -6,18 +6,18 @@
 mod read;
 mod scan;
 mod search;
+mod watch;
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use notify::{RecursiveMode, Watcher as _};
 use tokio::{
     sync::{Notify, mpsc},
     time::{Instant, sleep, sleep_until},
 };
 
-use self::scan::Folder;
+use self::{scan::Folder, watch::Watch};
 use crate::{
     health::{Health, Part},
     rules::{Loader, Update},
@@ -37,25 +37,23 @@ const NOW_AND_THEN: Duration = Duration::from_secs(10);
 
 /// Tells of the rules of a folder and of their changes, until the end.
 pub(crate) async fn follow(path: PathBuf, updates: mpsc::Sender<Update>, health: Health, mut shutdown: Shutdown) {
-    let mut folder = Folder::new(path);
     let changed = Arc::new(Notify::new());
-    let mut watching = None;
+    let mut folder = Folder::new(path);
+    let mut watch = Watch::new(Arc::clone(&changed));
     let mut is_loaded = false;
     loop {
-        if watching.is_none() {
-            watching = watch(folder.path(), Arc::clone(&changed));
-        }
         let looking = tokio::task::spawn_blocking(move || {
             let scan = folder.scan();
-            (folder, scan)
+            let is_watched = watch.listen(&scan.folders);
+            (folder, watch, scan, is_watched)
         });
         let looked = tokio::select! {
             looked = looking => looked,
             // A file system that does not answer keeps nobody from ending.
             () = shutdown.wait() => return,
         };
-        let scan;
-        (folder, scan) = match looked {
+        let (scan, is_watched);
+        (folder, watch, scan, is_watched) = match looked {
             Ok(looked) => looked,
             Err(error) => std::panic::resume_unwind(error.into_panic()),
         };
@@ -63,21 +61,18 @@ pub(crate) async fn follow(path: PathBuf, updates: mpsc::Sender<Update>, health:
             return;
         }
         match scan.problem {
-            Some(problem) => {
-                // A watch of a folder that was replaced sees nothing any more.
-                watching = None;
-                health.unwell(Part::Folder, &problem);
-            }
-            None => {
-                health.recovered(Part::Folder);
-                if !std::mem::replace(&mut is_loaded, true)
-                    && updates.send(Update::Loaded(Loader::Folder)).await.is_err()
-                {
-                    return;
-                }
-            }
+            Some(problem) => health.unwell(Part::Folder, &problem),
+            None => health.recovered(Part::Folder),
         }
-        let pause = if watching.is_some() { NOW_AND_THEN } else { MAX_DELAY };
+        // A folder below that cannot be read, such as `lost+found`, is no reason to do without the others.
+        let is_read = !scan.folders.is_empty();
+        if is_read
+            && !std::mem::replace(&mut is_loaded, true)
+            && updates.send(Update::Loaded(Loader::Folder)).await.is_err()
+        {
+            return;
+        }
+        let pause = if is_read && is_watched { NOW_AND_THEN } else { MAX_DELAY };
         tokio::select! {
             () = changed.notified() => quiet(&changed).await,
             () = sleep(pause) => {}
@@ -98,15 +93,31 @@ async fn quiet(changed: &Notify) {
     }
 }
 
-/// Listens to changes below a folder. Nothing if that cannot be had: the folder is looked through more often then.
-fn watch(path: &Path, changed: Arc<Notify>) -> Option<notify::RecommendedWatcher> {
-    let tell = move |event: notify::Result<notify::Event>| {
-        // Reading is no change, and looking through the folder reads.
-        if !event.is_ok_and(|event| event.kind.is_access()) {
-            changed.notify_one();
-        }
-    };
-    let mut watcher = notify::recommended_watcher(tell).ok()?;
-    watcher.watch(path, RecursiveMode::Recursive).ok()?;
-    Some(watcher)
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_folder_below_that_cannot_be_read_is_told_and_the_others_are_followed() {
+        let root = tempfile::tempdir().unwrap();
+        let rule = |name: &str| format!("name: {name}\nmatch: {{gvk: [{{kind: Pod}}]}}\nrule: spec.hostPID == true\n");
+        fs::write(root.path().join("a.yaml"), rule("a")).unwrap();
+        std::os::unix::fs::symlink("nowhere", root.path().join("below")).unwrap();
+        let (sender, mut updates) = mpsc::channel(8);
+        let (_stop, shutdown) = Shutdown::new();
+        let health = Health::default();
+        health.expect(Part::Folder);
+        let following = tokio::spawn(follow(root.path().to_owned(), sender, health.clone(), shutdown));
+        assert!(matches!(updates.recv().await, Some(Update::Files(_))));
+        assert!(matches!(updates.recv().await, Some(Update::Loaded(Loader::Folder))));
+        health.loaded(Part::Folder);
+        let problem = "below cannot be read: No such file or directory (os error 2); its rules stay as they were";
+        let report = health.report();
+        assert!(report.starts_with("[!]folder ") && report.ends_with(&format!("{problem}\nready\n")), "{report}");
+        fs::write(root.path().join("b.yaml"), rule("b")).unwrap();
+        assert!(matches!(updates.recv().await, Some(Update::Files(_))));
+        following.abort();
+    }
 }

@@ -37,6 +37,8 @@ type Print = (u64, u64, u64, (i64, i64), (i64, i64));
 pub(super) struct Scan {
     /// What is new of files.
     pub(super) files: Vec<(PathBuf, Option<FileContent>)>,
+    /// The folders that could be read. The first one is the folder itself.
+    pub(super) folders: Vec<PathBuf>,
     /// What is wrong with folders.
     pub(super) problem: Option<String>,
 }
@@ -45,10 +47,6 @@ impl Folder {
     /// A folder that nobody has looked through.
     pub(super) fn new(path: PathBuf) -> Folder {
         Folder { path, ..Folder::default() }
-    }
-
-    pub(super) fn path(&self) -> &Path {
-        &self.path
     }
 
     /// Looks through the folder and tells what changed since the last time.
@@ -70,6 +68,7 @@ impl Folder {
             self.files.remove(&path);
             scan.files.push((path, None));
         }
+        scan.folders = found.folders;
         for path in found.files {
             if let Some(content) = self.look(&path) {
                 scan.files.push((path, Some(content)));

@@ -10,6 +10,8 @@ use std::path::{Path, PathBuf};
 pub struct Found {
     /// Their paths, in order.
     pub files: Vec<PathBuf>,
+    /// Folders that were read, in the order in which that was done.
+    pub folders: Vec<PathBuf>,
     /// Folders that could not be read, and what may be one, and why.
     pub unreadable: Vec<(PathBuf, std::io::Error)>,
 }
@@ -27,14 +29,16 @@ impl Found {
     fn add(&mut self, folder: &Path, seen: &mut HashSet<PathBuf>) {
         let entries = folder.canonicalize().and_then(|real| {
             if !seen.insert(real) {
-                return Ok(Vec::new());
+                return Ok(None);
             }
-            fs::read_dir(folder)?.map(|entry| Ok(entry?.path())).collect::<std::io::Result<Vec<_>>>()
+            fs::read_dir(folder)?.map(|entry| Ok(entry?.path())).collect::<std::io::Result<Vec<_>>>().map(Some)
         });
         let mut entries = match entries {
-            Ok(entries) => entries,
+            Ok(Some(entries)) => entries,
+            Ok(None) => return,
             Err(error) => return self.unreadable.push((folder.to_owned(), error)),
         };
+        self.folders.push(folder.to_owned());
         // Of two links to one folder the same one is followed each time.
         entries.sort();
         for entry in entries {
