@@ -8,10 +8,13 @@ use kube::{
     config::{KubeConfigOptions, Kubeconfig},
 };
 
-use crate::watch::chain;
+use crate::watch::{chain, explain};
 
 /// A connection on which an answer is awaited and nothing comes for this long is dead: its peer may be gone without a word.
 pub(crate) const SILENCE: Duration = Duration::from_secs(60);
+
+/// How long the first answer may take. After that the kubeconfig is read again: it may name another server.
+const FIRST_ANSWER: Duration = Duration::from_secs(10);
 
 /// A client by the kubeconfig as it is now, or else as `kubectl` or a pod would find its way. An error is for people.
 pub async fn connect(kubeconfig: Option<&Path>) -> Result<Client, String> {
@@ -27,4 +30,15 @@ pub async fn connect(kubeconfig: Option<&Path>) -> Result<Client, String> {
     // Else a connection that lay idle would have less time for its next answer.
     config.reset_reader_on_write = true;
     Client::try_from(config).map_err(|error| chain(&error))
+}
+
+/// Whether the API server answers, and knows who asks. An error is for people.
+pub(crate) async fn greet(client: &Client) -> Result<(), String> {
+    match tokio::time::timeout(FIRST_ANSWER, client.apiserver_version()).await {
+        Ok(Ok(_)) => Ok(()),
+        // It knows who asks, and does not tell its version to everybody.
+        Ok(Err(kube::Error::Api(status))) if status.code == 403 => Ok(()),
+        Ok(Err(error)) => Err(explain("get", "/version", &error)),
+        Err(_) => Err(format!("could not get /version: no answer within {FIRST_ANSWER:?}")),
+    }
 }

@@ -17,6 +17,7 @@ use tokio::{
 use tracing::{error, info, warn};
 
 use crate::{
+    client::greet,
     health::{Health, Part},
     holder::{self, Holder, Timing},
     kinds,
@@ -204,14 +205,18 @@ where
     Ok(true)
 }
 
-/// A client, as soon as there can be one.
+/// A client, as soon as there can be one that the API server answers: what is wrong with a kubeconfig may show only then.
 async fn connected<F>(connect: impl Fn() -> F, health: &Health) -> Client
 where
     F: Future<Output = Result<Client, String>>,
 {
     let mut pauses = Pauses::default();
     loop {
-        match connect().await {
+        let client = async {
+            let client = connect().await?;
+            greet(&client).await.map(|()| client)
+        };
+        match client.await {
             Ok(client) => {
                 health.well(Part::ApiServer);
                 return client;

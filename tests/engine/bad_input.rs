@@ -99,6 +99,21 @@ async fn a_kubeconfig_that_does_not_work_is_told_and_tried_again() {
     eventually("it says why", || engine.part("api-server").contains("no way to reach the API server"));
     std::fs::write(&kubeconfig, "clusters: {").unwrap();
     eventually("it says why", || engine.part("api-server").starts_with("[-]"));
+    let write = |server: &str| {
+        let text = format!(
+            "apiVersion: v1\nkind: Config\ncurrent-context: main\n\
+             contexts: [{{name: main, context: {{cluster: main, user: main}}}}]\n\
+             clusters: [{{name: main, cluster: {{server: \"{server}\", insecure-skip-tls-verify: true}}}}]\n\
+             users: [{{name: main, user: {{token: wrong}}}}]\n"
+        );
+        std::fs::write(&kubeconfig, text).unwrap();
+    };
+    write("https://127.0.0.1:1");
+    eventually("nobody is there", || engine.part("api-server").contains("could not get /version"));
+    write(&cluster.kubectl(&["config", "view", "--output=jsonpath={.clusters[0].cluster.server}"]).unwrap());
+    eventually("nobody knows the token", || {
+        engine.part("api-server").ends_with("the credentials are wrong or too old")
+    });
     std::fs::copy(cluster.kubeconfig(), &kubeconfig).unwrap();
     eventually("it is ready", || engine.get("/readyz").is_some_and(|(code, _)| code == 200));
 }
