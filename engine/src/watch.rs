@@ -6,6 +6,7 @@ use std::time::Duration;
 use futures_util::{StreamExt as _, stream::BoxStream};
 use kube::{
     Api, Resource,
+    api::ListParams,
     runtime::{
         WatchStreamExt as _,
         utils::Backoff,
@@ -13,7 +14,7 @@ use kube::{
     },
 };
 use serde::de::DeserializeOwned;
-use tokio::time::{Instant, sleep_until};
+use tokio::time::{Instant, sleep_until, timeout};
 
 use crate::{
     client::SILENCE,
@@ -94,7 +95,7 @@ where
         loop {
             let event = tokio::select! {
                 event = self.stream.next() => event?,
-                () = self.calm.wait() => {
+                () = self.calm.wait(|| is_answered(&self.api)) => {
                     self.health.recovered(self.part);
                     continue;
                 }
@@ -124,6 +125,14 @@ where
     }
 }
 
+/// Whether the API server tells something of what is watched.
+async fn is_answered<K>(api: &Api<K>) -> bool
+where
+    K: Resource + Clone + DeserializeOwned + Debug,
+{
+    api.list_metadata(&ListParams::default().limit(1)).await.is_ok()
+}
+
 /// A watch from its beginning, with pauses after errors.
 fn begin<K>(api: &Api<K>, config: &watcher::Config) -> BoxStream<'static, watcher::Result<watcher::Event<K>>>
 where
@@ -138,7 +147,7 @@ fn is_expired(error: &watcher::Error) -> bool {
     matches!(error, watcher::Error::WatchStartFailed(kube::Error::Api(status)) if status.code == 410)
 }
 
-/// Tells when a watch that failed has gone on for a while: one that goes on without a change says nothing.
+/// Tells when a watch that failed goes on: one that goes on without a change says nothing.
 #[derive(Debug, Default)]
 struct Calm {
     failed: Option<Instant>,
@@ -150,13 +159,19 @@ impl Calm {
         self.failed = Some(Instant::now());
     }
 
-    /// Waits until it has not failed for longer than between two tries.
-    async fn wait(&mut self) {
-        match self.failed {
-            Some(failed) => sleep_until(failed + 3 * MAX_PAUSE).await,
-            None => std::future::pending().await,
+    /// Waits until it has not failed for longer than between two tries, and `probe` has an answer: a try may hang for longer.
+    async fn wait<F: Future<Output = bool>>(&mut self, probe: impl Fn() -> F) {
+        loop {
+            match self.failed {
+                Some(failed) => sleep_until(failed + 3 * MAX_PAUSE).await,
+                None => std::future::pending().await,
+            }
+            if timeout(MAX_PAUSE, probe()).await == Ok(true) {
+                self.failed = None;
+                return;
+            }
+            self.disturb();
         }
-        self.failed = None;
     }
 }
 
@@ -210,6 +225,9 @@ pub(crate) fn chain(error: &dyn std::error::Error) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::cell::Cell;
+    use std::future::ready;
+
     use super::*;
 
     #[tokio::test(start_paused = true)]
@@ -233,9 +251,32 @@ mod tests {
         tokio::time::advance(Duration::from_secs(10)).await;
         calm.disturb();
         let start = Instant::now();
-        calm.wait().await;
+        calm.wait(|| ready(true)).await;
         assert_eq!(start.elapsed(), 3 * MAX_PAUSE);
-        assert!(tokio::time::timeout(Duration::from_secs(3600), calm.wait()).await.is_err());
+        assert!(timeout(Duration::from_secs(3600), calm.wait(|| ready(true))).await.is_err());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_watch_whose_server_does_not_answer_is_not_calm() {
+        let mut calm = Calm::default();
+        calm.disturb();
+        let start = Instant::now();
+        let tries = Cell::new(0);
+        // Nothing comes, then an error, then an answer.
+        calm.wait(|| {
+            tries.set(tries.get() + 1);
+            let tries = tries.get();
+            async move {
+                match tries {
+                    1 => std::future::pending().await,
+                    2 => false,
+                    _ => true,
+                }
+            }
+        })
+        .await;
+        assert_eq!(tries.get(), 3);
+        assert_eq!(start.elapsed(), 10 * MAX_PAUSE);
     }
 
     #[track_caller]

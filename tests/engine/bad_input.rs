@@ -198,6 +198,23 @@ async fn an_api_server_that_goes_away_is_told_and_waited_for() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn an_api_server_that_falls_silent_has_not_recovered() {
+    let cluster = cluster();
+    let proxy = FaultProxy::start(&cluster, 7).await.unwrap();
+    let client = proxy.client("engine", "engine", &["system:masters"]).unwrap();
+    let engine = Engine::ready(client.kubeconfig(), &["--rules-from-cluster"]);
+    let away = proxy.inject(Fault::Refuse.on(Requests::all()));
+    eventually("it says so", || engine.part("cluster-rules").starts_with("[!]"));
+    // The next tries fail no more: they wait.
+    let silent = proxy.inject(Fault::Silence.on(Requests::all()));
+    drop(away);
+    tokio::time::sleep(Duration::from_secs(25)).await;
+    assert!(engine.part("cluster-rules").starts_with("[!]"), "{}", engine.log());
+    drop(silent);
+    eventually("all is well again", || !engine.get("/readyz?verbose").unwrap().1.contains("[!]"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn an_answer_that_never_comes_is_not_waited_for() {
     let cluster = cluster();
     let proxy = FaultProxy::start(&cluster, 4).await.unwrap();
