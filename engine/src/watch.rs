@@ -3,7 +3,7 @@
 use std::fmt::Debug;
 use std::time::Duration;
 
-use futures_util::{StreamExt as _, stream::BoxStream};
+use futures_util::{FutureExt as _, StreamExt as _, stream::BoxStream};
 use kube::{
     Api, Resource,
     api::ListParams,
@@ -14,7 +14,7 @@ use kube::{
     },
 };
 use serde::de::DeserializeOwned;
-use tokio::time::{Instant, sleep_until, timeout};
+use tokio::time::{Instant, sleep, sleep_until, timeout};
 
 use crate::{
     client::SILENCE,
@@ -64,6 +64,8 @@ pub(crate) struct Events<K> {
     config: watcher::Config,
     stream: BoxStream<'static, watcher::Result<watcher::Event<K>>>,
     calm: Calm,
+    /// Between two beginnings.
+    pauses: Pauses,
     part: Part,
     /// What is watched, in words.
     resource: String,
@@ -86,8 +88,19 @@ where
         shutdown: Shutdown,
     ) -> Self {
         let config = config.timeout(WATCH_SECONDS);
-        let stream = begin(&api, &config);
-        Self { api, config, stream, calm: Calm::default(), part, resource, health, metrics, shutdown }
+        let stream = begin(&api, &config, Duration::ZERO);
+        Self {
+            api,
+            config,
+            stream,
+            calm: Calm::default(),
+            pauses: Pauses::default(),
+            part,
+            resource,
+            health,
+            metrics,
+            shutdown,
+        }
     }
 
     /// The next event. `None` at the end of the engine.
@@ -116,7 +129,10 @@ where
     fn fail(&mut self, error: &watcher::Error) {
         self.calm.disturb();
         if is_expired(error) {
-            self.stream = begin(&self.api, &self.config);
+            // The pauses of the stream go with it, and a server that keeps saying so must not be asked in a row.
+            self.pauses.reset();
+            let pause = self.pauses.next().unwrap_or_default();
+            self.stream = begin(&self.api, &self.config, pause);
         }
         self.metrics.watch_errors.with_label_values(&[self.part.to_string()]).inc();
         if let Some(problem) = explain_watch(&self.resource, error) {
@@ -133,12 +149,17 @@ where
     api.list_metadata(&ListParams::default().limit(1)).await.is_ok()
 }
 
-/// A watch from its beginning, with pauses after errors.
-fn begin<K>(api: &Api<K>, config: &watcher::Config) -> BoxStream<'static, watcher::Result<watcher::Event<K>>>
+/// A watch from its beginning, after a pause and with pauses after errors.
+fn begin<K>(
+    api: &Api<K>,
+    config: &watcher::Config,
+    pause: Duration,
+) -> BoxStream<'static, watcher::Result<watcher::Event<K>>>
 where
     K: Resource + Clone + DeserializeOwned + Debug + Send + 'static,
 {
-    watcher(api.clone(), config.clone()).backoff(Pauses::default()).boxed()
+    let stream = watcher(api.clone(), config.clone()).backoff(Pauses::default());
+    sleep(pause).map(|()| stream).flatten_stream().boxed()
 }
 
 /// Whether a watch cannot go on from where it was. When that is told in its stream it begins anew by itself; when it is told as

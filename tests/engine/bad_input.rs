@@ -9,7 +9,7 @@ use super::process::Engine;
 use super::{GOOD, apply, cluster, install, rule, wait_for};
 use crate::core::eventually;
 
-use portal_test_kit::fault_proxy::{Fault, FaultProxy, Requests, Verb};
+use portal_test_kit::fault_proxy::{Answer, Fault, FaultProxy, Requests, Verb};
 use portal_test_kit::{Cluster, Size};
 
 /// Flags and files that are wrong from the start end the program with one line.
@@ -212,6 +212,24 @@ async fn an_api_server_that_falls_silent_has_not_recovered() {
     assert!(engine.part("cluster-rules").starts_with("[!]"), "{}", engine.log());
     drop(silent);
     eventually("all is well again", || !engine.get("/readyz?verbose").unwrap().1.contains("[!]"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_that_forgets_again_and_again_is_not_asked_in_a_row() {
+    let cluster = cluster();
+    let proxy = FaultProxy::start(&cluster, 6).await.unwrap();
+    let client = proxy.client("engine", "engine", &["system:masters"]).unwrap();
+    let watches = Requests::of("portalclusterrules").verbs(&[Verb::Watch]);
+    let expired = proxy.inject(Fault::Answer(Answer::EXPIRED).on(watches));
+    let engine = Engine::ready(client.kubeconfig(), &["--rules-from-cluster"]);
+    expired.hit(3).await;
+    tokio::time::sleep(Duration::from_secs(5)).await;
+    // Pauses double from 200 ms on.
+    let asked = engine.metric(r#"portal_watch_errors_total{watch="cluster-rules"}"#);
+    assert!(asked < 20, "{asked}");
+    drop(expired);
+    apply(&cluster, &rule("privileged", GOOD));
+    wait_for(&cluster, "privileged", "True");
 }
 
 #[tokio::test(flavor = "multi_thread")]
