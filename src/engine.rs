@@ -30,7 +30,7 @@ use self::logs::Logs;
     after_help = "Examples:\n  portal engine --rules-from-cluster\n  portal engine --rules-folder /etc/portal/rules --listen 127.0.0.1:8080\n  PORTAL_RULES_FROM_CLUSTER=true portal engine --config /etc/portal/engine.yaml"
 )]
 pub(crate) struct Arguments {
-    /// A YAML file with settings. Its `log` is followed while the engine runs
+    /// A YAML file with settings. Its `log` is followed while the engine runs, unless a flag or the environment gives one
     #[arg(long, value_name = "FILE", env = "PORTAL_CONFIG")]
     config: Option<PathBuf>,
 
@@ -71,9 +71,9 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "FILE", env = "PORTAL_KUBECONFIG")]
     kubeconfig: Option<PathBuf>,
 
-    /// What is logged: a level, or levels of modules such as `info,portal_engine::rules=debug`
-    #[arg(long, value_name = "LEVELS", env = "PORTAL_LOG", default_value = "info")]
-    log: String,
+    /// What is logged: a level, or levels of modules such as `info,portal_engine::rules=debug`. Else `info`
+    #[arg(long, value_name = "LEVELS", env = "PORTAL_LOG")]
+    log: Option<String>,
 
     /// After how many seconds without a sign of life another replica takes over
     #[arg(long, value_name = "SECONDS", env = "PORTAL_LEASE_DURATION", default_value_t = 15)]
@@ -106,7 +106,9 @@ pub(crate) struct Arguments {
 
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let settings = settings(arguments)?;
-    let logs = Logs::start(&arguments.log)?;
+    let file = arguments.config.as_deref().filter(|_| arguments.log.is_none());
+    let from_file = file.map(config::levels).transpose()?.flatten();
+    let logs = Logs::start(arguments.log.as_deref().or(from_file.as_deref()))?;
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     let ended = runtime.block_on(async {
         let (stop, shutdown) = Shutdown::new();
@@ -119,8 +121,8 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
             }
             stop.send_replace(true);
         });
-        if let Some(path) = arguments.config.clone() {
-            tokio::spawn(config::follow_log(path, logs));
+        if let Some(path) = file {
+            tokio::spawn(config::follow_log(path.to_owned(), from_file, logs));
         }
         let kubeconfig = &arguments.kubeconfig;
         // No layer counts yet.

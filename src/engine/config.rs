@@ -53,14 +53,16 @@ pub(crate) fn with_file(command: &Command, matches: &ArgMatches, line: Vec<OsStr
             let first = error.lines().next().unwrap_or_default();
             bail!("{}: {}", place(), first.trim_start_matches("error: "));
         }
-        line.push(word.into());
+        // What is logged is read where it is followed: in the line it would look as if a flag gave it.
+        if flag != "log" {
+            line.push(word.into());
+        }
     }
     Ok(line)
 }
 
-/// Follows the `log` of the file.
-pub(crate) async fn follow_log(path: PathBuf, logs: Logs) {
-    let mut known = levels(&path).ok().flatten();
+/// Follows the `log` of the file, which is known as it was when logs began.
+pub(crate) async fn follow_log(path: PathBuf, mut known: Option<String>, logs: Logs) {
     loop {
         tokio::time::sleep(INTERVAL).await;
         let found = match levels(&path) {
@@ -72,15 +74,15 @@ pub(crate) async fn follow_log(path: PathBuf, logs: Logs) {
             continue;
         }
         known.clone_from(&found);
-        let levels = found.unwrap_or_else(|| "info".to_owned());
-        match logs.change(&levels) {
-            Ok(()) => info!(levels, "What is logged has changed"),
+        match logs.change(found.as_deref()) {
+            Ok(()) => info!(levels = found, "What is logged has changed"),
             Err(error) => warn!(error = format!("{error:#}"), file = %path.display(), "What is logged stays as it was"),
         }
     }
 }
 
-fn levels(path: &Path) -> anyhow::Result<Option<String>> {
+/// The `log` of the file.
+pub(crate) fn levels(path: &Path) -> anyhow::Result<Option<String>> {
     Ok(read(path)?.root().get_str("log").and_then(Node::as_str).map(str::to_owned))
 }
 

@@ -10,8 +10,8 @@ pub(crate) struct Logs {
 }
 
 impl Logs {
-    /// Starts to log.
-    pub(crate) fn start(levels: &str) -> anyhow::Result<Logs> {
+    /// Starts to log, these levels or else the usual ones.
+    pub(crate) fn start(levels: Option<&str>) -> anyhow::Result<Logs> {
         let (filter, handle) = reload::Layer::new(parse(levels)?);
         let lines = fmt::layer().json().flatten_event(true).with_current_span(false).with_span_list(false);
         tracing_subscriber::registry().with(filter).with(lines.with_writer(std::io::stderr)).init();
@@ -19,12 +19,13 @@ impl Logs {
     }
 
     /// Changes what is logged from now on.
-    pub(crate) fn change(&self, levels: &str) -> anyhow::Result<()> {
+    pub(crate) fn change(&self, levels: Option<&str>) -> anyhow::Result<()> {
         Ok(self.filter.reload(parse(levels)?)?)
     }
 }
 
-fn parse(levels: &str) -> anyhow::Result<EnvFilter> {
+fn parse(levels: Option<&str>) -> anyhow::Result<EnvFilter> {
+    let levels = levels.unwrap_or("info");
     EnvFilter::builder().parse(levels).with_context(|| {
         format!(
             "`{levels}` says no levels: write error, warn, info, debug or trace, or module=level, with commas between"

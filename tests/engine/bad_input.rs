@@ -306,8 +306,31 @@ async fn what_is_logged_follows_the_file_of_settings() {
     eventually("the level has changed", || engine.log().contains("What is logged has changed"));
     apply(&cluster, &rule("privileged", GOOD));
     eventually("the set is told", || engine.log().contains("Another set of rules is in force"));
+    std::fs::write(&config, "rulesFromCluster: true\n").unwrap();
+    eventually("the usual levels are back", || engine.log().matches("What is logged has changed").count() == 2);
     for line in engine.log().lines() {
         let entry: serde_json::Value = serde_json::from_str(line).unwrap();
         assert!(entry["level"].is_string() && entry["timestamp"].is_string(), "{line}");
+    }
+}
+
+#[tokio::test]
+async fn what_a_flag_or_the_environment_says_is_logged_whatever_the_file_says() {
+    let cluster = cluster();
+    let folder = tempfile::tempdir().unwrap();
+    let config = folder.path().join("engine.yaml");
+    std::fs::write(&config, "rulesFromCluster: true\nlog: error\n").unwrap();
+    let flags = ["--config", config.to_str().unwrap()];
+    let by_flag = Engine::ready(&cluster.kubeconfig(), &[&flags[..], &["--log=portal=info"]].concat());
+    let kubeconfig = cluster.kubeconfig();
+    let by_environment = Engine::start_with(&[("PORTAL_LOG", "portal=info")], &kubeconfig, &flags);
+    eventually("the engine is ready", || by_environment.get("/readyz").is_some_and(|(code, _)| code == 200));
+    let by_file = Engine::ready(&kubeconfig, &flags);
+    std::fs::write(&config, "rulesFromCluster: true\nlog: portal=debug\n").unwrap();
+    eventually("who has nothing else follows the file", || by_file.log().contains("What is logged has changed"));
+    // The others look as often.
+    std::thread::sleep(Duration::from_secs(4));
+    for engine in [by_flag, by_environment] {
+        assert!(!engine.log().contains("What is logged has changed"), "{}", engine.log());
     }
 }

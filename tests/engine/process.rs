@@ -50,7 +50,7 @@ impl Usage {
 impl Engine {
     /// Starts one with these flags, and does not wait.
     pub(super) fn start(kubeconfig: &Path, flags: &[&str]) -> Engine {
-        Engine::start_with(Engine::program(&[]), &[], kubeconfig, flags)
+        Engine::start_with(&[], kubeconfig, flags)
     }
 
     /// Starts one that permissions of files are for, which they are not for root.
@@ -58,7 +58,7 @@ impl Engine {
         let without = "-dac_override,-dac_read_search";
         let drop_them = ["setpriv", "--bounding-set", without, "--inh-caps", without, "--"];
         let is_root = std::fs::metadata("/proc/self").unwrap().uid() == 0;
-        Engine::start_with(Engine::program(if is_root { &drop_them } else { &[] }), &[], kubeconfig, flags)
+        Engine::start_by(if is_root { &drop_them } else { &[] }, &[], kubeconfig, flags)
     }
 
     /// Starts one whose wall clock is an hour ahead. The clock that measures spans of time is right.
@@ -69,18 +69,19 @@ impl Engine {
         let library = libraries.find(|library| library.exists()).expect("tests/setup.sh installs faketime");
         let environment =
             [("LD_PRELOAD", library.to_str().unwrap()), ("FAKETIME", "+1h"), ("FAKETIME_DONT_FAKE_MONOTONIC", "1")];
-        Engine::start_with(Engine::program(&[]), &environment, kubeconfig, flags)
+        Engine::start_with(&environment, kubeconfig, flags)
     }
 
-    /// The program, started by another one that leaves its process to it.
-    fn program(starter: &[&str]) -> Command {
+    /// Starts one with these variables.
+    pub(super) fn start_with(environment: &[(&str, &str)], kubeconfig: &Path, flags: &[&str]) -> Engine {
+        Engine::start_by(&[], environment, kubeconfig, flags)
+    }
+
+    /// Starts one by another program that leaves its process to it.
+    fn start_by(starter: &[&str], environment: &[(&str, &str)], kubeconfig: &Path, flags: &[&str]) -> Engine {
         let mut words = starter.iter().copied().chain([env!("CARGO_BIN_EXE_portal")]);
         let mut command = dying_with_us(words.next().expect("there is the program"));
         command.args(words);
-        command
-    }
-
-    fn start_with(mut command: Command, environment: &[(&str, &str)], kubeconfig: &Path, flags: &[&str]) -> Engine {
         let folder = tempfile::tempdir().unwrap();
         let port = free_port().unwrap();
         let log = File::create(folder.path().join("log")).unwrap();
