@@ -91,8 +91,9 @@ struct Task {
     acting: Arc<RwLock<()>>,
 }
 
-/// How long a process that stops may take to let go. Without an answer the others wait the term out.
-const RELEASE: Duration = Duration::from_secs(3);
+/// How long a process that stops may take to let go: longer than what it still does as the holder. Without an answer the others
+/// wait the term out.
+const RELEASE: Duration = Duration::from_secs(6);
 
 impl Holder {
     /// Starts to want the Lease. When `shutdown` says so, or nobody is left who could, the process stops to hold, lets those who act come

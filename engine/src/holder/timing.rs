@@ -41,20 +41,22 @@ pub enum TimingError {
 
 /// The longest duration that a record is believed. A Lease that somebody edited must not stop everything for ever.
 const LONGEST: Duration = Duration::from_secs(300);
+/// An API server that needs longer for a write is not well.
+const LONGEST_ACTION: Duration = Duration::from_secs(4);
 const SHORTEST_RETRY: Duration = Duration::from_millis(100);
 
 impl Timing {
     /// `duration` is how long others wait after the last change that they saw, `renew_deadline` how long a holder goes on after
     /// the last renewal that it sent with success, and `retry` how often everybody looks.
     pub fn new(duration: Duration, renew_deadline: Duration, retry: Duration) -> Result<Self, TimingError> {
-        // A tenth is there for clocks that do not run at the same rate.
-        if duration < renew_deadline * 11 / 10 {
-            return Err(TimingError::Duration { duration, renew_deadline });
-        }
         if duration > LONGEST {
             return Err(TimingError::TooLong(duration));
         }
-        if renew_deadline * 10 <= retry * 12 {
+        // A tenth is there for clocks that do not run at the same rate.
+        if renew_deadline.checked_mul(11).is_none_or(|least| duration < least / 10) {
+            return Err(TimingError::Duration { duration, renew_deadline });
+        }
+        if retry.checked_mul(12).is_none_or(|least| renew_deadline * 10 <= least) {
             return Err(TimingError::RenewDeadline { renew_deadline, retry });
         }
         if retry < SHORTEST_RETRY {
@@ -91,6 +93,13 @@ impl Timing {
     /// A request that takes longer has failed. Three of them fit before the deadline, so one that hangs costs no term.
     pub(super) fn request_timeout(self) -> Duration {
         self.renew_deadline / 3
+    }
+
+    /// How long something may take that only the holder does. Twice that is left of the term right before each renewal, so that
+    /// one can begin at any time while renewals succeed.
+    #[cfg_attr(not(test), expect(dead_code, reason = "whoever writes as the holder has a time of its own"))]
+    pub(crate) fn action_timeout(self) -> Duration {
+        LONGEST_ACTION.min((self.renew_deadline - self.retry * 12 / 10) / 2)
     }
 }
 
@@ -130,6 +139,27 @@ mod tests {
             "the renew deadline of 2.4s must be longer than 1.2 times the retry period of 2s",
         );
         check([15_000, 10_000, 99], "the retry period of 99ms is shorter than 100ms");
+    }
+
+    #[test]
+    fn times_that_no_clock_can_tell_are_refused() {
+        let (max, second) = (Duration::MAX, Duration::from_secs(1));
+        assert_eq!(Timing::new(max, second, second), Err(TimingError::TooLong(max)));
+        let duration = TimingError::Duration { duration: second, renew_deadline: max };
+        assert_eq!(Timing::new(second, max, second), Err(duration));
+        let renew_deadline = TimingError::RenewDeadline { renew_deadline: second, retry: max };
+        assert_eq!(Timing::new(2 * second, second, max), Err(renew_deadline));
+    }
+
+    #[test]
+    fn an_action_fits_into_what_is_left_before_a_renewal() {
+        let timeout = |milliseconds: [u64; 3]| {
+            let [duration, renew_deadline, retry] = milliseconds.map(Duration::from_millis);
+            Timing::new(duration, renew_deadline, retry).unwrap().action_timeout().as_millis()
+        };
+        assert_eq!(timeout([15_000, 10_000, 2_000]), 3_800);
+        assert_eq!(timeout([60_000, 40_000, 2_000]), 4_000);
+        assert_eq!(timeout([3_000, 2_000, 500]), 700);
     }
 
     #[test]
