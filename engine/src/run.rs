@@ -12,7 +12,7 @@ use portal_core::rule::{RuleSet, source::RuleId};
 use portal_crds::{PortalClusterRule, PortalRule};
 use tokio::{
     sync::{mpsc, watch},
-    task::JoinSet,
+    task::{JoinHandle, JoinSet},
 };
 use tracing::{error, info, warn};
 
@@ -143,7 +143,6 @@ where
         metrics.clone(),
         shutdown.clone(),
     ));
-    let mut holding = None;
     if settings.rules_from_cluster {
         health.expect(Part::ClusterRules);
         health.expect(Part::Rules);
@@ -178,7 +177,7 @@ where
             timing: settings.timing,
         };
         let (holder, task) = Holder::start(client.clone(), &lease, shutdown.0.clone());
-        holding = Some(task);
+        tasks.spawn(notice(task));
         tasks.spawn(follow_lease(holder.clone(), health.clone(), shutdown.clone()));
         let writer =
             Writer::new(client, &settings.namespace, &settings.instance, holder, health.clone(), metrics.clone());
@@ -198,11 +197,17 @@ where
             return Ok(false);
         }
     }
-    if let Some(task) = holding {
-        let _ = task.await;
-    }
     info!("Engine has ended");
     Ok(true)
+}
+
+/// Ends as a task does that is somewhere else.
+async fn notice(task: JoinHandle<()>) {
+    if let Err(error) = task.await
+        && let Ok(panic) = error.try_into_panic()
+    {
+        std::panic::resume_unwind(panic);
+    }
 }
 
 /// A client, as soon as there can be one that the API server answers: what is wrong with a kubeconfig may show only then.
@@ -340,5 +345,19 @@ async fn follow_lease(holder: Holder, health: Health, mut shutdown: Shutdown) {
             changed = problem.changed() => if changed.is_err() { return },
             () = shutdown.wait() => return,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_task_that_panics_somewhere_else_is_noticed() {
+        let mut tasks = JoinSet::new();
+        tasks.spawn(notice(tokio::spawn(async { panic!("a mistake") })));
+        assert!(tasks.join_next().await.unwrap().unwrap_err().is_panic());
+        tasks.spawn(notice(tokio::spawn(async {})));
+        assert!(tasks.join_next().await.unwrap().is_ok());
     }
 }
