@@ -5,23 +5,24 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use portal_core::{
-    kinds::Kinds,
+    kinds::{Kind, Kinds},
     lookup::{Answer, Filter, Lookup, Query},
+    object::Object,
 };
-use portal_document::{Builder, Document, Node};
+use portal_document::{Builder, Node};
 
 use crate::check::files::{self, Problem};
 
 /// Objects, by group and kind.
 #[derive(Default)]
 pub(crate) struct Cluster {
-    objects: HashMap<(String, String), Vec<Object>>,
+    objects: HashMap<(String, String), Vec<Entry>>,
 }
 
-struct Object {
+struct Entry {
     namespace: Option<String>,
     name: String,
-    document: Arc<Document>,
+    object: Arc<Object<'static>>,
 }
 
 impl Cluster {
@@ -56,22 +57,19 @@ impl Cluster {
             let Some(kind) = kinds.get(group, &kind) else { continue };
             let metadata = object.get_str("metadata");
             let field = |name: &str| metadata.and_then(|metadata| text(metadata, name));
-            let (namespace, document) = match field("namespace").filter(|_| kind.namespaced) {
+            let (namespace, seen) = match field("namespace").filter(|_| kind.namespaced) {
                 None if kind.namespaced => {
                     let namespace = files::DEFAULT_NAMESPACE;
-                    (Some(namespace.to_owned()), files::in_namespace(object, namespace))
+                    let placed = files::in_namespace(object, namespace);
+                    (Some(namespace.to_owned()), placed.map(|placed| Object::kept(placed.root(), kind)))
                 }
-                namespace => {
-                    let mut builder = Builder::new();
-                    builder.node(object);
-                    (namespace, builder.finish().ok())
-                }
+                namespace => (namespace, Some(Object::kept(object, kind))),
             };
-            let (Some(name), Some(document)) = (field("name"), document) else { continue };
+            let (Some(name), Some(object)) = (field("name"), seen) else { continue };
             let objects = self.objects.entry((kind.group.clone(), kind.kind.clone())).or_default();
             // The last one of a name is the one that would be there in the end.
-            objects.retain(|object| (&object.namespace, &object.name) != (&namespace, &name));
-            objects.push(Object { namespace, name, document: Arc::new(document) });
+            objects.retain(|entry| (&entry.namespace, &entry.name) != (&namespace, &name));
+            objects.push(Entry { namespace, name, object: Arc::new(object) });
         }
     }
 }
@@ -80,21 +78,20 @@ impl Lookup for Cluster {
     fn answer(&self, query: &Query) -> Answer {
         let key = (query.kind.group.clone(), query.kind.kind.clone());
         let objects = self.objects.get(&key).map(Vec::as_slice).unwrap_or_default();
-        let found = objects.iter().filter(|object| {
-            query.selects(&query.kind, object.document.root(), &object.name, object.namespace.as_deref())
-        });
-        let mut found: Vec<Arc<Document>> = found.map(|object| Arc::clone(&object.document)).collect();
+        let found = objects
+            .iter()
+            .filter(|entry| query.selects(&query.kind, entry.object.root(), &entry.name, entry.namespace.as_deref()));
+        let mut found: Vec<Arc<Object<'static>>> = found.map(|entry| Arc::clone(&entry.object)).collect();
         if let (true, Filter::Name(name), "Namespace") = (found.is_empty(), &query.filter, query.kind.kind.as_str()) {
-            found.extend(namespace(name));
+            found.extend(namespace(name, &query.kind));
         }
         Answer::Found(found)
     }
 }
 
-/// A namespace that nobody wrote down, with the label that the API server gives to each.
-fn namespace(name: &str) -> Option<Arc<Document>> {
+/// A namespace that nobody wrote down.
+fn namespace(name: &str, kind: &Kind) -> Option<Arc<Object<'static>>> {
     let mut builder = Builder::new();
-    builder.begin_object().key("metadata").begin_object().key("name").string(name);
-    builder.key("labels").begin_object().key("kubernetes.io/metadata.name").string(name).end().end().end();
-    builder.finish().ok().map(Arc::new)
+    builder.begin_object().key("metadata").begin_object().key("name").string(name).end().end();
+    builder.finish().ok().map(|document| Arc::new(Object::kept(document.root(), kind)))
 }

@@ -8,14 +8,15 @@ use std::sync::mpsc::sync_channel;
 use std::thread;
 
 use portal_core::{
-    context::SECRET_VALUES,
     evaluate::{Evaluation, evaluate},
     event::{Event, Operation},
     kinds::Kinds,
+    object::{Object, Request},
+    review::Review,
     rule::{RequestReads, RuleSet},
 };
 use portal_crds::EnforcementAction;
-use portal_document::{Builder, Document, Node, Options};
+use portal_document::{Document, Node};
 use portal_expr::{Limits, Moment};
 
 use crate::check::{
@@ -224,8 +225,9 @@ impl Work<'_> {
     }
 
     fn judge_review(&self, review: Node<'_>, mut subject: Subject, outcome: &mut Outcome) {
-        match Event::of_review(review, self.kinds, self.now) {
-            Ok(event) => {
+        match Review::of(review, self.kinds) {
+            Ok(review) => {
+                let event = review.event(self.now);
                 subject.name_after(&event);
                 self.evaluate(self.review_rules, &event, subject, outcome);
             }
@@ -242,21 +244,19 @@ impl Work<'_> {
         let (group, version) = api_version.split_once('/').unwrap_or(("", &api_version));
         // A rule names kinds that are known, so nothing can be said of others.
         let Some(kind) = self.kinds.get(group, &kind) else { return };
-        let masked = (kind.group.is_empty() && kind.kind == "Secret").then(|| mask(object)).flatten();
-        let object = masked.as_ref().map_or(object, Document::root);
         let metadata = object.get_str("metadata");
         let field = |name: &str| metadata.and_then(|metadata| metadata.get_str(name)).and_then(Node::as_str);
         let placed = (kind.namespaced && field("namespace").is_none())
             .then(|| files::in_namespace(object, files::DEFAULT_NAMESPACE))
             .flatten();
-        let object = placed.as_ref().map_or(object, Document::root);
+        let object = Object::of(placed.as_ref().map_or(object, Document::root), kind);
         let name = field("name").or_else(|| field("generateName")).unwrap_or_default();
         let namespace = match (kind.namespaced, kind.kind.as_str()) {
             (true, _) => Some(field("namespace").unwrap_or(files::DEFAULT_NAMESPACE)),
             (false, "Namespace") => Some(name),
             _ => None,
         };
-        let request = self.needs_request.then(|| request(object, name, namespace)).flatten();
+        let request = self.needs_request.then(|| Request::creation(&object, name, namespace)).flatten();
         let event = Event {
             front: None,
             operation: Operation::Create,
@@ -265,9 +265,9 @@ impl Work<'_> {
             subresource: None,
             namespace,
             name,
-            object: Some(object),
+            object: Some(object.visible()),
             old_object: None,
-            request: request.as_ref().map(Document::root),
+            request: request.as_ref().map(Request::visible),
             now: self.now,
         };
         subject.name_after(&event);
@@ -321,25 +321,4 @@ impl Judgement {
             ExitCode::SUCCESS
         }
     }
-}
-
-/// The object without the values of a Secret.
-fn mask(object: Node<'_>) -> Option<Document> {
-    let options = Options { mask: &*SECRET_VALUES, ..Options::default() };
-    Document::parse(object.to_json().as_bytes(), &options).ok()
-}
-
-/// What the request would say that creates an object.
-fn request(object: Node<'_>, name: &str, namespace: Option<&str>) -> Option<Document> {
-    let mut builder = Builder::new();
-    builder.begin_object();
-    builder.key("operation").string("CREATE");
-    builder.key("name").string(name);
-    if let Some(namespace) = namespace {
-        builder.key("namespace").string(namespace);
-    }
-    builder.key("dryRun").bool(false);
-    builder.key("object").node(object);
-    builder.end();
-    builder.finish().ok()
 }

@@ -7,6 +7,7 @@ use portal_core::evaluate::evaluate;
 use portal_core::event::{Event, Front, Operation};
 use portal_core::kinds::Kinds;
 use portal_core::lookup::{Answer, Lookup, Query};
+use portal_core::object::Object;
 use portal_core::rule::RuleSet;
 use portal_document::{Options, from_yaml};
 use portal_expr::{Limits, Moment};
@@ -112,16 +113,17 @@ fn made_metadata(template: &Value) -> Value {
 
 /// Everything that comes of judging the creation of an object.
 fn judge(rules: &RuleSet, group: &str, kind: &str, object: &Value) -> Vec<String> {
-    let object = document(object);
+    let (object, kind) = (document(object), Kinds::builtin().get(group, kind).unwrap());
+    let object = Object::of(object.root(), kind);
     let event = Event {
         front: Some(Front::Admission),
         operation: Operation::Create,
-        kind: Kinds::builtin().get(group, kind).unwrap(),
+        kind,
         version: "v1",
         subresource: None,
         namespace: Some("shop"),
         name: "api",
-        object: Some(object.root()),
+        object: Some(object.visible()),
         old_object: None,
         request: None,
         now: Moment::new(1_800_000_000, 0),

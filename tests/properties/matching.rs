@@ -9,6 +9,8 @@ use portal_core::evaluate::evaluate;
 use portal_core::event::{Event, Front};
 use portal_core::kinds::Kinds;
 use portal_core::lookup::{Answer, Filter, Lookup, Query};
+use portal_core::object::Object;
+use portal_core::review::Review;
 use portal_expr::{Limits, Moment};
 use serde_json::{Value, json};
 
@@ -38,7 +40,8 @@ impl Lookup for Namespaces<'_> {
         let Filter::Name(name) = &query.filter else { panic!("a namespace is asked for by its name") };
         match self.0.get(name) {
             Some(labels) => {
-                Answer::Found(vec![Arc::new(document(&json!({"metadata": {"name": name, "labels": labels}})))])
+                let namespace = document(&json!({"metadata": {"name": name, "labels": labels}}));
+                Answer::Found(vec![Arc::new(Object::kept(namespace.root(), &query.kind))])
             }
             None => Answer::NotSynced,
         }
@@ -53,7 +56,8 @@ fn a_rule_is_for_what_its_match_says() {
         let review = document(
             &json!({"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": case["request"]}),
         );
-        let Some(event) = event(case, review.root()) else { return Ok(()) };
+        let Ok(review) = Review::of(review.root(), Kinds::builtin()) else { return Ok(()) };
+        let Some(event) = event(case, &review) else { return Ok(()) };
         let evaluation = evaluate(&rules, &Namespaces(&case["namespaces"]), &event, &Limits::default());
         let found = match (&evaluation.violations[..], &evaluation.failures[..]) {
             ([], []) => Verdict::Differs,
@@ -92,9 +96,9 @@ fn a_rule_is_for_what_its_match_says() {
 }
 
 /// The event of a case.
-pub(super) fn event<'a>(case: &Value, review: portal_document::Node<'a>) -> Option<Event<'a>> {
+pub(super) fn event<'a>(case: &Value, review: &'a Review<'_>) -> Option<Event<'a>> {
     let now = Moment::new(case["now"].as_i64()?, 0);
-    let mut event = Event::of_review(review, Kinds::builtin(), now).ok()?;
+    let mut event = review.event(now);
     event.front = match case["front"].as_str()? {
         "admission" => Some(Front::Admission),
         "audit" => Some(Front::Audit),

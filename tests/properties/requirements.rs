@@ -8,9 +8,10 @@ use portal_core::evaluate::{Evaluation, evaluate};
 use portal_core::event::{Event, Front};
 use portal_core::kinds::Kinds;
 use portal_core::lookup::{Answer, Lookup, Query};
+use portal_core::object::Object;
 use portal_core::requirements::{Permission, Reach, Requirements, WebhookResource};
+use portal_core::review::Review;
 use portal_core::rule::{Rule, RuleSet};
-use portal_document::Document;
 use portal_expr::Limits;
 use serde_json::{Value, json};
 
@@ -31,7 +32,7 @@ const GLOBAL: [&str; 3] = [".namespaces", ".nodes", ".storageclasses"];
 
 /// A cluster that remembers what it was asked.
 struct Recorder {
-    objects: Vec<(&'static str, Value, Arc<Document>)>,
+    objects: Vec<(&'static str, Value, Arc<Object<'static>>)>,
     /// Whether consistent reads are at hand.
     is_fresh: bool,
     asked: RefCell<BTreeSet<Query>>,
@@ -44,7 +45,8 @@ impl Recorder {
             for name in ["api", "prod", "dev"] {
                 let metadata = json!({"name": name, "namespace": "prod", "labels": {"app": name}});
                 let object = json!({"metadata": metadata, "spec": {"target": "dev"}});
-                objects.push((kind, metadata, Arc::new(document(&object))));
+                let object = Object::kept(document(&object).root(), Kinds::builtin().get("", kind).unwrap());
+                objects.push((kind, metadata, Arc::new(object)));
             }
         }
         Recorder { objects, is_fresh, asked: RefCell::default() }
@@ -74,7 +76,8 @@ fn requirements_hold_all_that_evaluation_touches() {
         let review = document(
             &json!({"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": case["request"]}),
         );
-        let Some(event) = event(case, review.root()) else { return Ok(()) };
+        let Ok(review) = Review::of(review.root(), Kinds::builtin()) else { return Ok(()) };
+        let Some(event) = event(case, &review) else { return Ok(()) };
         let requirements = Requirements::of(&rules);
         for rule in rules.rules() {
             let recorder = Recorder::new(case["fresh"] == json!(true));

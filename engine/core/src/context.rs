@@ -6,7 +6,6 @@ pub(crate) mod pod;
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
-use portal_document::Path;
 use portal_expr::{Calls, ComputedId, Field, Function, FunctionId, Object, ObjectId, Parameter, Schema, Shape, Slot};
 
 /// The roots, in the order in which every schema declares them. `cluster` is between them: it has no value to ask for.
@@ -38,10 +37,6 @@ pub(crate) static ANY_KIND: LazyLock<Schema> = LazyLock::new(|| schema(false));
 
 /// What rules for kinds with a pod template may name.
 pub(crate) static PODS: LazyLock<Schema> = LazyLock::new(|| schema(true));
-
-/// The paths of a Secret whose values nobody may see. Its keys may be.
-pub static SECRET_VALUES: LazyLock<[Path; 2]> =
-    LazyLock::new(|| ["data.*", "stringData.*"].map(|path| Path::parse(path).expect("the path is right")));
 
 /// Fields of Kubernetes' own types, as its API server describes them.
 const FIELDS: &str = include_str!("context/fields.txt");

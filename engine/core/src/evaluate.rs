@@ -14,6 +14,7 @@ use crate::{
     evaluate::host::RuleHost,
     event::Event,
     lookup::{Answer, Filter, Lookup, Query},
+    object::Visible,
     rule::{
         JudgedKind, Rule, RuleSet,
         matching::Verdict,
@@ -141,7 +142,7 @@ impl Evaluation {
         let mut roots = [Value::Nil; ROOTS];
         roots[usize::from(OBJECT.0)] = Value::from_node(object);
         roots[usize::from(METADATA.0)] = value_of(metadata);
-        roots[usize::from(REQUEST.0)] = value_of(event.request);
+        roots[usize::from(REQUEST.0)] = value_of(event.request.map(Visible::root));
         if let Some(spec) = pod.and_then(|pod| pod.spec) {
             roots[usize::from(SPEC.0)] = Value::from_node(spec);
             roots[usize::from(SECURITY_CONTEXT.0)] = value_of(spec.get_str("securityContext"));

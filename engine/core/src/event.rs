@@ -3,7 +3,7 @@
 use portal_document::Node;
 use portal_expr::Moment;
 
-use crate::kinds::Kind;
+use crate::{kinds::Kind, object::Visible};
 
 /// One object and what happened to it.
 #[derive(Clone, Copy, Debug)]
@@ -23,11 +23,11 @@ pub struct Event<'a> {
     /// The name. While one is still to be made up, what it will begin with.
     pub name: &'a str,
     /// The object as it will be. Nothing on DELETE.
-    pub object: Option<Node<'a>>,
+    pub object: Option<Visible<'a>>,
     /// The object as it was. Nothing on CREATE.
-    pub old_object: Option<Node<'a>>,
+    pub old_object: Option<Visible<'a>>,
     /// The request, in the form that an AdmissionReview has it. Nothing where there is none.
-    pub request: Option<Node<'a>>,
+    pub request: Option<Visible<'a>>,
     /// When.
     pub now: Moment,
 }
@@ -57,9 +57,10 @@ pub enum Operation {
 impl<'a> Event<'a> {
     /// The object that a rule sees: on DELETE the one that goes.
     pub fn judged(&self) -> Option<Node<'a>> {
-        match self.operation {
+        let judged = match self.operation {
             Operation::Delete => self.old_object,
             _ => self.object,
-        }
+        };
+        judged.map(Visible::root)
     }
 }

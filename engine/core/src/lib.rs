@@ -8,6 +8,8 @@ pub mod context;
 pub mod requirements;
 pub mod rule;
 
+pub mod object;
+
 pub mod event;
 pub mod lookup;
 pub mod review;

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use portal_document::{Document, Node};
+use portal_document::Node;
 
-use crate::{kinds::Kind, selector::Selector};
+use crate::{kinds::Kind, object::Object, selector::Selector};
 
 /// A question about objects other than the one that is judged.
 #[derive(Clone, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
@@ -32,7 +32,7 @@ pub enum Filter {
 #[derive(Clone, Debug)]
 pub enum Answer {
     /// These objects, and no others.
-    Found(Vec<Arc<Document>>),
+    Found(Vec<Arc<Object<'static>>>),
     /// The cache is not filled yet. Never taken for an empty answer.
     NotSynced,
     /// Nobody may read this.

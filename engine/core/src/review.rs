@@ -5,8 +5,18 @@ use portal_expr::Moment;
 
 use crate::{
     event::{Event, Front, Operation},
-    kinds::Kinds,
+    kinds::{Kind, Kinds},
+    object::Request,
 };
+
+/// An AdmissionReview that can be judged, with its objects as rules may see them.
+#[derive(Clone, Debug)]
+pub struct Review<'a> {
+    request: Request<'a>,
+    operation: Operation,
+    kind: &'a Kind,
+    version: &'a str,
+}
 
 /// Why a review is none that can be judged.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
@@ -25,12 +35,14 @@ pub enum ReviewError {
         /// The plural.
         resource: String,
     },
+    /// There is more in it than a document can hold.
+    #[error("the AdmissionReview is too large")]
+    TooLarge,
 }
 
-impl<'a> Event<'a> {
-    /// The event that a review asks about.
-    pub fn of_review(review: Node<'a>, kinds: &'a Kinds, now: Moment) -> Result<Event<'a>, ReviewError> {
-        let text = |node: Node<'a>, name: &str| node.get_str(name).and_then(Node::as_str);
+impl<'a> Review<'a> {
+    /// Reads a review.
+    pub fn of(review: Node<'a>, kinds: &'a Kinds) -> Result<Review<'a>, ReviewError> {
         let (version, kind) = (text(review, "apiVersion"), text(review, "kind"));
         if (version, kind) != (Some("admission.k8s.io/v1"), Some("AdmissionReview")) {
             let found = format!("it is {} {}", version.unwrap_or("of no version"), kind.unwrap_or("of no kind"));
@@ -52,25 +64,36 @@ impl<'a> Event<'a> {
             .iter()
             .find(|kind| kind.plural == plural && kind.group == group)
             .ok_or_else(|| ReviewError::Kind { group: group.to_owned(), resource: plural.to_owned() })?;
-        let object = |name: &str| request.get_str(name).filter(|object| !object.is_null());
-        let (new, old) = (object("object"), object("oldObject"));
+        let request = Request::of(request, kind).ok_or(ReviewError::TooLarge)?;
+        Ok(Review { request, operation, kind, version })
+    }
+
+    /// The event that it asks about.
+    pub fn event(&self, now: Moment) -> Event<'_> {
+        let (visible, kind) = (self.request.visible(), self.kind);
+        let request = visible.root();
+        let (new, old) = (visible.part("object"), visible.part("oldObject"));
         let generated = || {
-            let metadata = new.and_then(|object| object.get_str("metadata"));
+            let metadata = new.and_then(|object| object.root().get_str("metadata"));
             metadata.and_then(|metadata| text(metadata, "name").or_else(|| text(metadata, "generateName")))
         };
-        let filled = |text: Option<&'a str>| text.filter(|text| !text.is_empty());
-        Ok(Event {
+        let filled = |name: &str| text(request, name).filter(|text| !text.is_empty());
+        Event {
             front: Some(Front::Admission),
-            operation,
+            operation: self.operation,
             kind,
-            version,
-            subresource: filled(text(request, "subResource")),
-            namespace: filled(text(request, "namespace")).filter(|_| kind.namespaced || kind.kind == "Namespace"),
-            name: filled(text(request, "name")).or_else(generated).unwrap_or_default(),
+            version: self.version,
+            subresource: filled("subResource"),
+            namespace: filled("namespace").filter(|_| kind.namespaced || kind.kind == "Namespace"),
+            name: filled("name").or_else(generated).unwrap_or_default(),
             object: new,
             old_object: old,
-            request: Some(request),
+            request: Some(visible),
             now,
-        })
+        }
     }
+}
+
+fn text<'n>(node: Node<'n>, name: &str) -> Option<&'n str> {
+    node.get_str(name).and_then(Node::as_str)
 }

@@ -10,8 +10,9 @@ use crate::{
     engine::ExprEngine,
     evaluate::evaluate,
     event::{Event, Front, Operation},
-    kinds::Kinds,
+    kinds::{Kind, Kinds},
     lookup::{Answer, Lookup, Query},
+    object::Object,
     rule::{
         RuleSet,
         compile::compile,
@@ -22,7 +23,7 @@ use crate::{
 };
 
 /// A cluster of these objects.
-pub(crate) struct Objects(pub(crate) Vec<Arc<Document>>);
+pub(crate) struct Objects(pub(crate) Vec<Arc<Object<'static>>>);
 
 pub(crate) fn documents(yaml: &str) -> Vec<Document> {
     from_yaml(yaml, &Options::default()).unwrap().into_iter().map(|found| found.document).collect()
@@ -44,11 +45,17 @@ pub(crate) fn rules(yaml: &str) -> (RuleSet, Vec<String>) {
     (rules, problems.iter().map(|problem| format!("{:?}: {problem}", problem.level)).collect())
 }
 
+/// The objects of a text.
+pub(crate) fn objects(yaml: &str) -> Vec<Arc<Object<'static>>> {
+    let documents = documents(yaml);
+    let roots = documents.iter().map(Document::root).filter(|root| !root.is_null());
+    roots.map(|root| Arc::new(Object::kept(root, kind_of(root)))).collect()
+}
+
 /// The creation of an object.
-pub(crate) fn creation(object: &Document) -> Event<'_> {
+pub(crate) fn creation<'a>(object: &'a Object<'_>) -> Event<'a> {
     let root = object.root();
-    let (group, version, kind) = gvk(root);
-    let kind = Kinds::builtin().get(group, kind).unwrap();
+    let (version, kind) = (gvk(root).1, kind_of(root));
     let metadata = root.get_str("metadata").unwrap();
     let text = |name| metadata.get_str(name).and_then(Node::as_str);
     Event {
@@ -59,7 +66,7 @@ pub(crate) fn creation(object: &Document) -> Event<'_> {
         subresource: None,
         namespace: kind.namespaced.then(|| text("namespace").unwrap_or("default")),
         name: text("name").unwrap_or_default(),
-        object: Some(root),
+        object: Some(object.visible()),
         old_object: None,
         request: None,
         now: Moment::new(1_800_000_000, 0),
@@ -67,7 +74,7 @@ pub(crate) fn creation(object: &Document) -> Event<'_> {
 }
 
 /// Judges the creation of an object.
-pub(crate) fn judge(rules: &RuleSet, object: &Document, cluster: &Objects) -> String {
+pub(crate) fn judge(rules: &RuleSet, object: &Object<'_>, cluster: &Objects) -> String {
     let evaluation = evaluate(rules, cluster, &creation(object), &Limits::default());
     let mut text = String::new();
     for violation in &evaluation.violations {
@@ -83,6 +90,11 @@ pub(crate) fn judge(rules: &RuleSet, object: &Document, cluster: &Objects) -> St
     text.trim_end().to_owned()
 }
 
+fn kind_of(object: Node<'_>) -> &'static Kind {
+    let (group, _, kind) = gvk(object);
+    Kinds::builtin().get(group, kind).unwrap()
+}
+
 fn gvk(object: Node<'_>) -> (&str, &str, &str) {
     let text = |name| object.get_str(name).and_then(Node::as_str).unwrap();
     let (group, version) = text("apiVersion").split_once('/').unwrap_or(("", text("apiVersion")));
@@ -91,12 +103,11 @@ fn gvk(object: Node<'_>) -> (&str, &str, &str) {
 
 impl Lookup for Objects {
     fn answer(&self, query: &Query) -> Answer {
-        let is_selected = |document: &&Arc<Document>| {
-            let (group, _, kind) = gvk(document.root());
-            let metadata = document.root().get_str("metadata");
+        let is_selected = |object: &&Arc<Object<'static>>| {
+            let root = object.root();
+            let metadata = root.get_str("metadata");
             let text = |name| metadata.and_then(|metadata| metadata.get_str(name)).and_then(Node::as_str);
-            let kind = Kinds::builtin().get(group, kind).unwrap();
-            query.selects(kind, document.root(), text("name").unwrap_or_default(), text("namespace"))
+            query.selects(kind_of(root), root, text("name").unwrap_or_default(), text("namespace"))
         };
         Answer::Found(self.0.iter().filter(is_selected).cloned().collect())
     }

@@ -2,14 +2,26 @@
 
 use crate::{
     assemble::{Assembler, Progress},
+    document::Document,
     filter::Filter,
     node::{Elements, Entries, Node, View},
+    options::Options,
 };
 
 /// A container whose contents are being copied.
 enum Open<'d> {
     Array(Elements<'d>),
     Object(Entries<'d>),
+}
+
+impl Document {
+    /// A copy of a value, without what is to be dropped and with what is to be masked. Limits are for input: what is copied
+    /// was within them.
+    pub fn copy_of(value: Node, options: &Options) -> Document {
+        let mut assembler = Assembler::new(options);
+        copy(value, &mut Filter::new(options.drop, options.mask), &mut assembler);
+        assembler.finish()
+    }
 }
 
 /// Adds a value with all that is in it, as far as the filter lets it through, and returns how many containers were open

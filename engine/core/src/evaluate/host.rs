@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 use std::sync::Arc;
 
-use portal_document::{Document, Node};
+use portal_document::Node;
 use portal_expr::{ComputedId, Failure, Host, Machine, Slot, Value};
 use typed_arena::Arena as Kept;
 
@@ -14,6 +14,7 @@ use crate::{
     },
     event::{Event, Operation},
     lookup::{Answer, Filter, Lookup, Query},
+    object::{Object, Visible},
     rule::{LookupSite, Rule, message::show},
     selector::Selector,
 };
@@ -26,7 +27,7 @@ pub(super) struct RuleHost<'a> {
     pod: Option<Pod<'a>>,
     roots: [Value<'a>; ROOTS],
     /// What lookups found, for as long as the evaluation works with it.
-    found: Kept<Arc<Document>>,
+    found: Kept<Arc<Object<'static>>>,
     /// What was asked. Written by calls.
     reads: RefCell<Vec<Query>>,
     /// What could not be answered without asking the API server. Written by calls.
@@ -121,10 +122,10 @@ impl<'a> RuleHost<'a> {
         };
         let mut nodes: Vec<Node<'_>> = found
             .into_iter()
-            .map(|document| self.found.alloc(document).root())
+            .map(|object| self.found.alloc(object).root())
             .filter(|object| !is_overlaid || !is_namesake(*object))
             .collect();
-        if let Some(incoming) = event.object.filter(|_| is_overlaid && event.operation != Operation::Delete)
+        if let Some(incoming) = event.object.map(Visible::root).filter(|_| is_overlaid && event.operation != Operation::Delete)
             && query.selects(event.kind, incoming, event.name, event.namespace)
         {
             nodes.push(incoming);

@@ -2,23 +2,22 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use expect_test::{Expect, expect};
-use portal_document::Document;
 
 use super::*;
 use crate::{
     lookup::Lookup,
-    testing::{Objects, creation, documents, judge, rules},
+    object::Object,
+    testing::{Objects, creation, judge, objects, rules},
 };
 
 /// Compiles rules, judges an object by them, and compares what comes out.
 #[track_caller]
 fn check_in(cluster: &str, rule: &str, object: &str, expected: Expect) {
     let (rules, problems) = rules(rule);
-    let cluster =
-        Objects(documents(cluster).into_iter().filter(|document| !document.root().is_null()).map(Arc::new).collect());
+    let cluster = Objects(objects(cluster));
     let mut lines = problems;
     lines
-        .extend(documents(object).iter().map(|object| judge(&rules, object, &cluster)).filter(|text| !text.is_empty()));
+        .extend(objects(object).iter().map(|object| judge(&rules, object, &cluster)).filter(|text| !text.is_empty()));
     expected.assert_eq(&lines.join("\n"));
 }
 
@@ -287,7 +286,7 @@ fn a_rule_of_a_namespace_never_leaves_it() {
 /// Answers with what was fetched from a cluster, and needs everything else.
 struct Fetched {
     cluster: Objects,
-    answers: BTreeMap<Query, Vec<Arc<Document>>>,
+    answers: BTreeMap<Query, Vec<Arc<Object<'static>>>>,
 }
 
 impl Lookup for Fetched {
@@ -304,10 +303,9 @@ impl Lookup for Fetched {
 fn check_rounds(cluster: &str, rule: &str, expected: Expect) {
     let (rules, problems) = rules(rule);
     assert_eq!(problems, Vec::<String>::new());
-    let cluster =
-        Objects(documents(cluster).into_iter().filter(|document| !document.root().is_null()).map(Arc::new).collect());
+    let cluster = Objects(objects(cluster));
     let mut lookup = Fetched { cluster, answers: Default::default() };
-    let pod = documents(POD).remove(0);
+    let pod = objects(POD).remove(0);
     let mut lines = Vec::new();
     loop {
         let evaluation = evaluate(&rules, &lookup, &creation(&pod), &Limits::default());

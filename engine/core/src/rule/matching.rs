@@ -9,6 +9,7 @@ use portal_expr::Moment;
 
 use crate::{
     event::{Event, Operation},
+    object::Visible,
     rule::glob,
     selector::{Requirement, Selector, Test},
 };
@@ -113,7 +114,7 @@ impl Matching {
         let labels = |object: Node<'_>, selector: &Selector| {
             selector.matches(object.get_str("metadata").and_then(|metadata| metadata.get_str("labels")))
         };
-        let objects = || event.object.into_iter().chain(event.old_object);
+        let objects = || event.object.into_iter().chain(event.old_object).map(Visible::root);
         (self.names.is_empty() || self.names.iter().any(|pattern| glob::matches(pattern, event.name)))
             && self.label_selector.as_ref().is_none_or(|selector| objects().any(|object| labels(object, selector)))
     }

@@ -13,10 +13,8 @@ use super::{
 };
 use crate::{
     assemble::{Assembler, Progress},
-    copy,
     document::Document,
     error::{Error, Position},
-    filter::Filter,
     options::Options,
 };
 
@@ -267,16 +265,9 @@ impl<'o> Loader<'o> {
         let document = self.assembler.finish();
         // Only now: what is to be dropped or masked may have come through an alias from where it is not.
         let is_final = drop.is_empty() && mask.is_empty();
-        let document = if is_final { document } else { filtered(&document, self.options) };
+        let document = if is_final { document } else { Document::copy_of(document.root(), self.options) };
         YamlDocument { line, document }
     }
-}
-
-/// A document without what is to be dropped and with what is to be masked.
-fn filtered(document: &Document, options: &Options) -> Document {
-    let mut assembler = Assembler::new(options);
-    copy::copy(document.root(), &mut Filter::new(options.drop, options.mask), &mut assembler);
-    assembler.finish()
 }
 
 /// The integer that a float becomes on its way through JSON: Go writes a whole float without a point, and then it is

@@ -10,6 +10,7 @@ use portal_core::{
     event::{Event, Operation},
     kinds::Kinds,
     lookup::{Answer, Lookup, Query},
+    object::Object,
     requirements::Requirements,
     rule::{
         RuleSet,
@@ -118,15 +119,17 @@ fn check_requirements(rule_set: &RuleSet) {
 
 /// Checks that a panic of the engine is none that an evaluation hides.
 fn check_evaluation(rule_set: &RuleSet) {
+    let kind = Kinds::builtin().get("", "Pod").expect("pods are known");
+    let pod = Object::of(POD.root(), kind);
     let event = Event {
         front: None,
         operation: Operation::Create,
-        kind: Kinds::builtin().get("", "Pod").expect("pods are known"),
+        kind,
         version: "v1",
         subresource: None,
         namespace: Some("b"),
         name: "a",
-        object: Some(POD.root()),
+        object: Some(pod.visible()),
         old_object: None,
         request: None,
         now: Moment::new(1_800_000_000, 0),

@@ -1,0 +1,282 @@
+//! Objects as rules may see them. Whatever a rule reads of an object or of a request has come through here, wherever it is
+//! from: an event and an answer take nothing else. So nobody can forget what no message, report or log may carry.
+
+use std::sync::LazyLock;
+
+use portal_document::{Builder, Document, Error, Node, Options, Path};
+
+use crate::kinds::Kind;
+
+/// An object as rules may see it: without the values of a Secret, and without what Kubernetes keeps for itself, which has
+/// everything a second time. A Namespace has the label that the API server gives to each.
+#[derive(Clone, Debug)]
+pub struct Object<'a>(Form<'a>);
+
+/// The request that an object comes with, as rules may see it.
+#[derive(Clone, Debug)]
+pub struct Request<'a>(Form<'a>);
+
+/// An object or a request that rules may see.
+#[derive(Clone, Copy, Debug)]
+pub struct Visible<'a>(Node<'a>);
+
+#[derive(Clone, Debug)]
+enum Form<'a> {
+    /// Nothing had to be changed.
+    Given(Node<'a>),
+    Made(Document),
+}
+
+/// The label that every Namespace has, whatever its manifest says.
+const NAME_LABEL: &str = "kubernetes.io/metadata.name";
+
+const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
+
+/// What nobody may see of a Secret. Keys may be seen.
+const SECRET_VALUES: [&str; 2] = ["data", "stringData"];
+
+/// The fields of a request that hold objects.
+const OBJECTS: [&str; 2] = ["object", "oldObject"];
+
+/// What is of no use to a rule. The annotation of a Secret has its values, too.
+static DROPPED: LazyLock<[Path; 2]> = LazyLock::new(|| {
+    let annotation = format!("metadata.annotations[{LAST_APPLIED:?}]");
+    ["metadata.managedFields", &annotation].map(|path| Path::parse(path).expect("the path is right"))
+});
+
+static MASKED: LazyLock<[Path; 2]> =
+    LazyLock::new(|| SECRET_VALUES.map(|path| Path::parse(path).expect("the path is right")));
+
+impl<'a> Object<'a> {
+    /// An object of a kind. It is copied only if something in it is not as rules may see it.
+    pub fn of(object: Node<'a>, kind: &Kind) -> Object<'a> {
+        let secret = is_secret(kind) || is_called_secret(object);
+        let form = if secret || has_dropped(object) { Form::Made(sift(object, secret)) } else { Form::Given(object) };
+        let labelled = is_namespace(kind).then(|| with_name_label(form.root())).flatten();
+        Object(labelled.map_or(form, Form::Made))
+    }
+
+    /// An object of a kind, for whoever keeps it.
+    pub fn kept(object: Node<'_>, kind: &Kind) -> Object<'static> {
+        Object(match Object::of(object, kind).0 {
+            Form::Given(object) => Form::Made(Document::copy_of(object, &Options::default())),
+            Form::Made(document) => Form::Made(document),
+        })
+    }
+
+    /// An object of a kind out of JSON. What may not be seen is never in memory; what the options drop and mask is replaced.
+    pub fn parse(json: &[u8], kind: &Kind, options: &Options<'_>) -> Result<Object<'static>, Error> {
+        let mask: &[Path] = if is_secret(kind) { &*MASKED } else { &[] };
+        let document = Document::parse(json, &Options { drop: &*DROPPED, mask, ..*options })?;
+        let labelled = is_namespace(kind).then(|| with_name_label(document.root())).flatten();
+        Ok(Object(Form::Made(labelled.unwrap_or(document))))
+    }
+
+    /// The object.
+    pub fn root(&self) -> Node<'_> {
+        self.0.root()
+    }
+
+    /// The object, for an event.
+    pub fn visible(&self) -> Visible<'_> {
+        Visible(self.0.root())
+    }
+}
+
+impl<'a> Request<'a> {
+    /// The request of an AdmissionReview about a kind. Nothing if it cannot be copied without what may not be seen.
+    pub(crate) fn of(request: Node<'a>, kind: &Kind) -> Option<Request<'a>> {
+        let objects = OBJECTS.map(|name| {
+            let object = request.get_str(name).filter(|object| !object.is_null());
+            (name, object.map(|object| Object::of(object, kind)))
+        });
+        let is_made = |object: &Option<Object<'_>>| matches!(object, Some(Object(Form::Made(_))));
+        if !objects.iter().any(|(_, object)| is_made(object)) {
+            return Some(Request(Form::Given(request)));
+        }
+        let mut builder = Builder::new();
+        builder.begin_object();
+        for (key, value) in entries(Some(request)) {
+            let object = objects.iter().find(|(name, _)| *name == key).and_then(|(_, object)| object.as_ref());
+            builder.key(key).node(object.map_or(value, Object::root));
+        }
+        builder.end();
+        builder.finish().ok().map(|request| Request(Form::Made(request)))
+    }
+
+    /// What the request would say that creates an object.
+    pub fn creation(object: &Object<'_>, name: &str, namespace: Option<&str>) -> Option<Request<'static>> {
+        let mut builder = Builder::new();
+        builder.begin_object();
+        builder.key("operation").string("CREATE");
+        builder.key("name").string(name);
+        if let Some(namespace) = namespace {
+            builder.key("namespace").string(namespace);
+        }
+        builder.key("dryRun").bool(false);
+        builder.key("object").node(object.root());
+        builder.end();
+        builder.finish().ok().map(|request| Request(Form::Made(request)))
+    }
+
+    /// The request, for an event.
+    pub fn visible(&self) -> Visible<'_> {
+        Visible(self.0.root())
+    }
+}
+
+impl<'a> Visible<'a> {
+    /// What is there to see.
+    pub fn root(self) -> Node<'a> {
+        self.0
+    }
+
+    /// A part of it, which may be seen as well.
+    pub(crate) fn part(self, name: &str) -> Option<Visible<'a>> {
+        self.0.get_str(name).filter(|part| !part.is_null()).map(Visible)
+    }
+}
+
+impl Form<'_> {
+    fn root(&self) -> Node<'_> {
+        match self {
+            Form::Given(node) => *node,
+            Form::Made(document) => document.root(),
+        }
+    }
+}
+
+fn is_secret(kind: &Kind) -> bool {
+    kind.group.is_empty() && kind.kind == "Secret"
+}
+
+/// Whether an object itself claims to be a Secret, whatever it was taken for.
+fn is_called_secret(object: Node<'_>) -> bool {
+    let text = |name| object.get_str(name).and_then(Node::as_str);
+    text("kind") == Some("Secret") && text("apiVersion").is_none_or(|version| !version.contains('/'))
+}
+
+fn is_namespace(kind: &Kind) -> bool {
+    kind.group.is_empty() && kind.kind == "Namespace"
+}
+
+fn has_dropped(object: Node<'_>) -> bool {
+    let Some(metadata) = object.get_str("metadata") else { return false };
+    let annotations = metadata.get_str("annotations");
+    metadata.get_str("managedFields").is_some()
+        || annotations.is_some_and(|annotations| annotations.get_str(LAST_APPLIED).is_some())
+}
+
+fn sift(object: Node<'_>, secret: bool) -> Document {
+    // To the API server, null is nothing. It must not become a value here.
+    let is_there = |name: &str| secret && object.get_str(name).is_some_and(|value| !value.is_null());
+    let masked = SECRET_VALUES.iter().zip(&*MASKED).filter(|(name, _)| is_there(name));
+    let mask: Vec<Path> = masked.map(|(_, path)| path.clone()).collect();
+    Document::copy_of(object, &Options { drop: &*DROPPED, mask: &mask, ..Options::default() })
+}
+
+/// A Namespace with the label that tells its name. Nothing if it has it, or no name.
+fn with_name_label(namespace: Node<'_>) -> Option<Document> {
+    let metadata = namespace.get_str("metadata");
+    let labels = metadata.and_then(|metadata| metadata.get_str("labels"));
+    let name = metadata?.get_str("name")?.as_str()?;
+    if labels.and_then(|labels| labels.get_str(NAME_LABEL)).and_then(Node::as_str) == Some(name) {
+        return None;
+    }
+    let mut builder = Builder::new();
+    builder.begin_object();
+    for (key, value) in entries(Some(namespace)).filter(|(key, _)| *key != "metadata") {
+        builder.key(key).node(value);
+    }
+    builder.key("metadata").begin_object();
+    for (key, value) in entries(metadata).filter(|(key, _)| *key != "labels") {
+        builder.key(key).node(value);
+    }
+    builder.key("labels").begin_object();
+    for (key, value) in entries(labels).filter(|(key, _)| *key != NAME_LABEL) {
+        builder.key(key).node(value);
+    }
+    builder.key(NAME_LABEL).string(name).end().end().end();
+    builder.finish().ok()
+}
+
+fn entries<'d>(node: Option<Node<'d>>) -> impl Iterator<Item = (&'d str, Node<'d>)> {
+    node.and_then(Node::as_object).into_iter().flat_map(|object| object.iter())
+}
+
+#[cfg(test)]
+mod tests {
+    use expect_test::{Expect, expect};
+
+    use super::*;
+    use crate::kinds::Kinds;
+
+    /// Compares what can be seen of an object, whichever way it comes.
+    #[track_caller]
+    fn check(kind: &str, json: &str, expected: Expect) {
+        let kind = Kinds::builtin().get("", kind).unwrap();
+        let document = Document::parse(json.as_bytes(), &Options::default()).unwrap();
+        let seen = Object::of(document.root(), kind);
+        expected.assert_eq(&seen.visible().root().to_json());
+        expected.assert_eq(&Object::kept(document.root(), kind).root().to_json());
+        expected.assert_eq(&Object::parse(json.as_bytes(), kind, &Options::default()).unwrap().root().to_json());
+        let review = format!(r#"{{"object":{json},"oldObject":{json},"name":"a"}}"#);
+        let review = Document::parse(review.as_bytes(), &Options::default()).unwrap();
+        let request = Request::of(review.root(), kind).unwrap();
+        for name in OBJECTS {
+            expected.assert_eq(&request.visible().part(name).unwrap().root().to_json());
+        }
+    }
+
+    #[test]
+    fn the_keys_of_a_secret_are_visible_and_its_values_are_not() {
+        check(
+            "Secret",
+            r#"{"kind":"Secret","metadata":{"name":"s"},"data":{"a":"aHVudGVyMg=="},"stringData":{"b":"hunter2"},"type":"Opaque"}"#,
+            expect![[
+                r#"{"kind":"Secret","metadata":{"name":"s"},"data":{"a":"***"},"stringData":{"b":"***"},"type":"Opaque"}"#
+            ]],
+        );
+        check(
+            "Secret",
+            r#"{"data":"hunter2","stringData":["hunter2",{"a":["hunter2"]}]}"#,
+            expect![[r#"{"data":"***","stringData":["***",{"a":["***"]}]}"#]],
+        );
+    }
+
+    #[test]
+    fn a_secret_is_one_whatever_it_was_taken_for() {
+        let json = br#"{"apiVersion":"v1","kind":"Secret","data":{"a":"hunter2"},"stringData":null}"#;
+        let document = Document::parse(json, &Options::default()).unwrap();
+        let seen = Object::of(document.root(), Kinds::builtin().get("", "ConfigMap").unwrap()).root().to_json();
+        assert_eq!(seen, r#"{"apiVersion":"v1","kind":"Secret","data":{"a":"***"},"stringData":null}"#);
+    }
+
+    #[test]
+    fn what_kubernetes_keeps_for_itself_is_not_there() {
+        check(
+            "ConfigMap",
+            r#"{"metadata":{"name":"c","managedFields":[{}],"annotations":{"kubectl.kubernetes.io/last-applied-configuration":"{}","a":"b"}},"data":{"a":"b"}}"#,
+            expect![[r#"{"metadata":{"name":"c","annotations":{"a":"b"}},"data":{"a":"b"}}"#]],
+        );
+    }
+
+    #[test]
+    fn a_namespace_has_the_label_that_the_api_server_gives_it() {
+        check(
+            "Namespace",
+            r#"{"metadata":{"name":"shop","labels":{"a":"b","kubernetes.io/metadata.name":"other"}},"spec":{}}"#,
+            expect![[
+                r#"{"spec":{},"metadata":{"name":"shop","labels":{"a":"b","kubernetes.io/metadata.name":"shop"}}}"#
+            ]],
+        );
+        check("Namespace", r#"{"metadata":{"generateName":"a-"}}"#, expect![[r#"{"metadata":{"generateName":"a-"}}"#]]);
+    }
+
+    #[test]
+    fn an_object_with_nothing_to_hide_is_not_copied() {
+        let document = Document::parse(br#"{"kind":"Pod","metadata":{"name":"a"}}"#, &Options::default()).unwrap();
+        let seen = Object::of(document.root(), Kinds::builtin().get("", "Pod").unwrap());
+        assert!(seen.root().is_at(document.root()));
+    }
+}
