@@ -237,7 +237,14 @@ pub(super) fn request(random: &mut Random) -> Value {
         if let Some(namespace) = namespace.filter(|_| resource.namespaced) {
             metadata["namespace"] = namespace.into();
         }
-        json!({"apiVersion": version, "kind": resource.kind, "metadata": metadata, "spec": {"target": random.pick(&NAMESPACES)}})
+        let mut spec = json!({"target": random.pick(&NAMESPACES)});
+        let template = json!({"metadata": {"labels": labels(random)}});
+        match resource.kind {
+            "Deployment" => spec["template"] = template,
+            "CronJob" => spec["jobTemplate"] = json!({"spec": {"template": template}}),
+            _ => {}
+        }
+        json!({"apiVersion": version, "kind": resource.kind, "metadata": metadata, "spec": spec})
     };
     let mut request = json!({
         "operation": operation,

@@ -158,6 +158,15 @@ fn case(random: &mut Random, pods: &Pods, library: &[Value]) -> Value {
         }
     }
     let mut rule = json!({"name": "r", "match": {"gvk": [{"kind": "Pod"}]}, "rule": condition(random, 2)});
+    if random.percent(40) {
+        let selectors = [
+            json!({"matchLabels": {"tier": "web"}}),
+            json!({"matchLabels": {"of": "owner"}}),
+            json!({"matchExpressions": [{"key": "tier", "operator": "DoesNotExist"}]}),
+            json!({"matchExpressions": [{"key": "of", "operator": "NotIn", "values": ["owner"]}]}),
+        ];
+        rule["match"]["labelSelector"] = random.pick(&selectors).clone();
+    }
     if random.percent(50) {
         rule["message"] = (*random.pick(&MESSAGES)).into();
     }

@@ -151,7 +151,7 @@ pub(super) fn verdict(rule: &Value, case: &Value) -> Option<(Verdict, Criteria)>
             "labels",
             [&request["object"], &request["oldObject"]]
                 .into_iter()
-                .any(|object| !object.is_null() && selects(&matching["labelSelector"], &object["metadata"]["labels"])),
+                .any(|object| !object.is_null() && selects(&matching["labelSelector"], labels(spec, resource, object))),
         ),
         (
             "exceptions",
@@ -178,17 +178,36 @@ pub(super) fn verdict(rule: &Value, case: &Value) -> Option<(Verdict, Criteria)>
     Some((if fits { Verdict::Matches } else { Verdict::Differs }, criteria))
 }
 
-fn is_for_kind(spec: &Value, resource: &Resource, request: &Value) -> bool {
-    let kinds = spec["match"]["gvk"].as_array().into_iter().flatten();
-    let named: Vec<&Value> = kinds
-        .clone()
-        .filter(|gvk| gvk["kind"] == resource.kind && gvk["group"].as_str().unwrap_or_default() == resource.group)
-        .collect();
-    if !named.is_empty() {
-        let version = &request["resource"]["version"];
-        return named.iter().any(|gvk| gvk["version"].is_null() || gvk["version"] == *version);
+/// The labels that an object is selected by: those of its pods, if it is judged for them.
+fn labels<'a>(spec: &Value, resource: &Resource, object: &'a Value) -> &'a Value {
+    match resource.kind {
+        _ if is_named(spec, resource) => &object["metadata"]["labels"],
+        "Deployment" => &object["spec"]["template"]["metadata"]["labels"],
+        "CronJob" => &object["spec"]["jobTemplate"]["spec"]["template"]["metadata"]["labels"],
+        _ => &object["metadata"]["labels"],
     }
-    kinds.clone().any(|gvk| gvk["kind"] == "Pod")
+}
+
+fn is_named(spec: &Value, resource: &Resource) -> bool {
+    named(spec, resource).next().is_some()
+}
+
+/// What the rule says of a kind.
+fn named<'a>(spec: &'a Value, resource: &'a Resource) -> impl Iterator<Item = &'a Value> {
+    spec["match"]["gvk"]
+        .as_array()
+        .into_iter()
+        .flatten()
+        .filter(|gvk| gvk["kind"] == resource.kind && gvk["group"].as_str().unwrap_or_default() == resource.group)
+}
+
+fn is_for_kind(spec: &Value, resource: &Resource, request: &Value) -> bool {
+    if is_named(spec, resource) {
+        let version = &request["resource"]["version"];
+        return named(spec, resource).any(|gvk| gvk["version"].is_null() || gvk["version"] == *version);
+    }
+    let mut kinds = spec["match"]["gvk"].as_array().into_iter().flatten();
+    kinds.any(|gvk| gvk["kind"] == "Pod")
         && CONTROLLERS.contains(&resource.kind)
         && spec["match"]["podControllers"] != json!(false)
         && !spec["rule"].as_str().unwrap_or_default().contains("object")

@@ -47,12 +47,13 @@ pub struct Match {
     #[schemars(schema_with = "label_selector")]
     pub namespace_selector: Option<LabelSelector>,
 
-    /// The objects, by their labels.
+    /// The objects, by their labels. What makes pods, and is judged because the rule names Pod, has those of its pod template.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "label_selector")]
     pub label_selector: Option<LabelSelector>,
 
-    /// Globs for the names of the objects: `*` stands for any characters, `?` for one. None given: any name.
+    /// Globs for the names of the objects: `*` stands for any characters, `?` for one. None given: any name. What makes pods
+    /// has its own name here, because the names of its pods are not known before they are made.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 256), inner(length(min = 1, max = 253)), extend("x-kubernetes-list-type" = "set"))]
     pub names: Vec<String>,

@@ -80,7 +80,7 @@ pub fn evaluate(rules: &RuleSet, lookup: &dyn Lookup, event: &Event<'_>, limits:
         if !is_for_event {
             continue;
         }
-        match rule.matching.verdict(event) {
+        match rule.matching.verdict(event, judged) {
             Verdict::Differs => continue,
             Verdict::Matches => {}
             Verdict::AskNamespace => match evaluation.ask_namespace(rule, lookup, event) {

@@ -13,6 +13,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use portal_crds::{Action, EnforcementAction, Severity};
+use portal_document::Node;
 
 use crate::{
     context::pod::Template,
@@ -91,6 +92,17 @@ pub struct RuleSet {
     kinds: HashMap<String, usize>,
     /// For each kind: the rules that judge it, and the place of the kind in each.
     judges: Vec<Vec<(usize, usize)>>,
+}
+
+impl JudgedKind {
+    /// The labels that tell objects of this kind apart: of what makes pods, those of the pods.
+    pub(crate) fn labels<'a>(&self, object: Node<'a>) -> Option<Node<'a>> {
+        let metadata = match self.template.filter(|_| self.expanded) {
+            Some(template) => template.pod(object).metadata,
+            None => object.get_str("metadata"),
+        };
+        metadata?.get_str("labels")
+    }
 }
 
 impl Rule {

@@ -25,7 +25,7 @@ pub(crate) enum ContainerType {
 #[derive(Clone, Copy)]
 pub(crate) struct Pod<'a> {
     pub(crate) spec: Option<Node<'a>>,
-    metadata: Option<Node<'a>>,
+    pub(crate) metadata: Option<Node<'a>>,
 }
 
 pub(crate) const TEMPLATES: [Template; 9] = [

@@ -4,13 +4,12 @@ use std::collections::BTreeSet;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
 use portal_crds::{Exception, Globs, Match};
-use portal_document::Node;
 use portal_expr::Moment;
 
 use crate::{
     event::{Event, Operation},
     object::Visible,
-    rule::glob,
+    rule::{JudgedKind, glob},
     selector::{Requirement, Selector, Test},
 };
 
@@ -73,8 +72,8 @@ impl Matching {
         })
     }
 
-    pub(crate) fn verdict(&self, event: &Event<'_>) -> Verdict {
-        let fits = self.fits_request(event) && self.fits_namespace(event) && self.fits_object(event);
+    pub(crate) fn verdict(&self, event: &Event<'_>, judged: &JudgedKind) -> Verdict {
+        let fits = self.fits_request(event) && self.fits_namespace(event) && self.fits_object(event, judged);
         if !fits || self.exceptions.iter().any(|exception| exception.covers(event)) {
             return Verdict::Differs;
         }
@@ -110,13 +109,10 @@ impl Matching {
 
     /// As for webhooks of Kubernetes, it is enough if the object fits as it was or as it will be: whoever takes the label
     /// off is still judged.
-    fn fits_object(&self, event: &Event<'_>) -> bool {
-        let labels = |object: Node<'_>, selector: &Selector| {
-            selector.matches(object.get_str("metadata").and_then(|metadata| metadata.get_str("labels")))
-        };
+    fn fits_object(&self, event: &Event<'_>, judged: &JudgedKind) -> bool {
         let objects = || event.object.into_iter().chain(event.old_object).map(Visible::root);
         (self.names.is_empty() || self.names.iter().any(|pattern| glob::matches(pattern, event.name)))
-            && self.label_selector.as_ref().is_none_or(|selector| objects().any(|object| labels(object, selector)))
+            && self.label_selector.as_ref().is_none_or(|selector| objects().any(|object| selector.matches(judged.labels(object))))
     }
 }
 
