@@ -60,6 +60,9 @@ pub enum EvaluationError {
     /// What the rule's `match` asks could not be told.
     #[error("{0}")]
     Unanswered(String),
+    /// The rule is about an object, and the request has none.
+    #[error("`request.{0}` is missing, and the rule needs the object")]
+    NoObject(&'static str),
     /// The engine has a bug. The caller counts these; the process goes on.
     #[error("the expression engine panicked: {0}")]
     Panicked(String),

@@ -103,7 +103,11 @@ impl Evaluation {
         let (selector, namespace) = (rule.matching.namespace_selector.as_ref()?, event.namespace?);
         // The labels of a namespace that is being written are in the request.
         if event.kind.group.is_empty() && event.kind.kind == "Namespace" {
-            return Some(selector.matches(event.judged().and_then(labels)));
+            let Some(object) = event.judged() else {
+                self.fail(rule, None, EvaluationError::NoObject(event.judged_field()));
+                return None;
+            };
+            return Some(selector.matches(labels(object)));
         }
         let query = Query {
             kind: crate::kinds::Kinds::builtin().get("", "Namespace")?.clone(),
@@ -132,15 +136,18 @@ impl Evaluation {
         limits: &Limits,
         arena: &mut Arena,
     ) {
-        let Some(object) = event.judged() else { return };
-        let pod = judged.template.map(|template| template.pod(object));
+        let object = event.judged();
+        if object.is_none() && rule.needs_object {
+            return self.fail(rule, None, EvaluationError::NoObject(event.judged_field()));
+        }
+        let pod = judged.template.zip(object).map(|(template, object)| template.pod(object));
         let made_metadata = pod.filter(|_| judged.expanded).and_then(|pod| pod.metadata_of_made(event));
         let metadata = match &made_metadata {
             Some(metadata) => Some(metadata.root()),
-            None => object.get_str("metadata"),
+            None => object.and_then(|object| object.get_str("metadata")),
         };
         let mut roots = [Value::Nil; ROOTS];
-        roots[usize::from(OBJECT.0)] = Value::from_node(object);
+        roots[usize::from(OBJECT.0)] = value_of(object);
         roots[usize::from(METADATA.0)] = value_of(metadata);
         roots[usize::from(REQUEST.0)] = value_of(event.request.map(Visible::root));
         if let Some(spec) = pod.and_then(|pod| pod.spec) {

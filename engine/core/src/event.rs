@@ -55,6 +55,11 @@ pub enum Operation {
 }
 
 impl<'a> Event<'a> {
+    /// The field of a request that has the object which a rule sees.
+    pub(crate) fn judged_field(&self) -> &'static str {
+        if self.operation == Operation::Delete { "oldObject" } else { "object" }
+    }
+
     /// The object that a rule sees: on DELETE the one that goes.
     pub fn judged(&self) -> Option<Node<'a>> {
         let judged = match self.operation {

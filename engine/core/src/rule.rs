@@ -46,6 +46,8 @@ pub struct Rule {
     pub(crate) lookups: Vec<Option<LookupSite>>,
     pub(crate) matching: Matching,
     pub(crate) per_container: bool,
+    /// Whether nothing can be said without the object.
+    pub(crate) needs_object: bool,
     pub(crate) expression: Box<dyn Expression>,
     pub(crate) message: Option<Message>,
 }

@@ -11,7 +11,7 @@ use portal_expr::{Error, Facts, Moment, Phase, Schema, Segment};
 
 use crate::{
     context::{
-        self, CONTAINER, OBJECT, REQUEST,
+        self, CONTAINER, METADATA, OBJECT, REQUEST, SECURITY_CONTEXT, SPEC,
         pod::{TEMPLATES, Template},
     },
     engine::{Expression, ExpressionEngine},
@@ -112,6 +112,8 @@ impl<'a> Compiler<'a> {
         let expression = self.expression(schema, &judged)?;
         let facts = expression.facts();
         let per_container = facts.reads_root(CONTAINER);
+        let reads_object = [OBJECT, METADATA, CONTAINER, SPEC, SECURITY_CONTEXT].into_iter().any(|root| facts.reads_root(root));
+        let needs_object = reads_object || self.spec.matching.label_selector.is_some();
         let request = request_reads(facts);
         let reads_request = request != RequestReads::Nothing;
         if !facts.reads_root(OBJECT) && !reads_request {
@@ -139,6 +141,7 @@ impl<'a> Compiler<'a> {
             lookups,
             matching: matching?,
             per_container,
+            needs_object,
             expression,
             message,
         })

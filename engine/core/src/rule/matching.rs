@@ -112,7 +112,10 @@ impl Matching {
     fn fits_object(&self, event: &Event<'_>, judged: &JudgedKind) -> bool {
         let objects = || event.object.into_iter().chain(event.old_object).map(Visible::root);
         (self.names.is_empty() || self.names.iter().any(|pattern| glob::matches(pattern, event.name)))
-            && self.label_selector.as_ref().is_none_or(|selector| objects().any(|object| selector.matches(judged.labels(object))))
+            && self.label_selector.as_ref().is_none_or(|selector| {
+                // Whether an object fits that is not there cannot be told. Evaluation says so.
+                event.judged().is_none() || objects().any(|object| selector.matches(judged.labels(object)))
+            })
     }
 }
 
