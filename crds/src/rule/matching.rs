@@ -38,11 +38,13 @@ pub struct Match {
     )]
     pub subresources: Vec<String>,
 
-    /// The namespaces of the objects, by name. What lives in no namespace fits unless `include` is given.
+    /// The namespaces of the objects, by name. What lives in no namespace fits unless `include` is given. A Namespace counts as
+    /// living in itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub namespaces: Option<Globs>,
 
-    /// The namespaces of the objects, by their labels. What lives in no namespace does not fit.
+    /// The namespaces of the objects, by their labels. What lives in no namespace does not fit. A Namespace counts as living in
+    /// itself, and has the label `kubernetes.io/metadata.name` whether its manifest says so or not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "label_selector")]
     pub namespace_selector: Option<LabelSelector>,
