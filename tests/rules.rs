@@ -147,6 +147,35 @@ fn standard_input_lists_and_custom_resources_are_read() {
 }
 
 #[test]
+fn lists_in_lists_and_lists_that_name_their_items_are_judged() {
+    let rule = "name: p\nmatch: {gvk: [{kind: Pod}]}\nrule: spec.hostPID && len(cluster.pods.list(metadata.namespace)) == 2\n";
+    let list = "apiVersion: v1\nkind: List\nitems:\n- apiVersion: v1\n  kind: List\n  items:\n  - apiVersion: v1\n    kind: PodList\n\
+                \x20   items:\n    - metadata: {name: typed}\n      spec: {hostPID: true}\n\
+                - {apiVersion: v1, kind: Pod, metadata: {name: plain}, spec: {hostPID: true}}\n\
+                - {apiVersion: v1, kind: List, items: null}\n- {apiVersion: v1, kind: List, items: foo}\n\
+                - {apiVersion: v1, kind: PodList, items: {a: b}}\n";
+    let deep = (0..9).fold("{apiVersion: v1, kind: Pod, metadata: {name: deep}}".to_owned(), |inner, _| {
+        format!("{{apiVersion: v1, kind: List, items: [{inner}]}}")
+    });
+    let folder =
+        folder(&[("rules/a.yaml", rule.as_bytes()), ("objects/a.yaml", format!("{list}---\n{deep}\n").as_bytes())]);
+    check(
+        folder.path(),
+        &[],
+        2,
+        "
+FOLDER/objects/a.yaml:4 Pod default/typed
+  deny   p (medium): spec.hostPID is true, len(pods) is 2
+FOLDER/objects/a.yaml:12 Pod default/plain
+  deny   p (medium): spec.hostPID is true, len(pods) is 2
+error: FOLDER/objects/a.yaml:14: `items` of this List is no list of objects
+error: FOLDER/objects/a.yaml:15: `items` of this PodList is no list of objects
+error: FOLDER/objects/a.yaml:17: lists are in each other more than 8 deep
+2 violations (2 deny) in 2 objects, 1 rule, 3 errors",
+    );
+}
+
+#[test]
 fn what_comes_by_standard_input_sees_each_other() {
     let rule = "name: s\nmatch: {gvk: [{kind: Pod}]}\nrule: cluster.services.byName(metadata.namespace, metadata.name) == nil\n";
     let folder = folder(&[("rules.yaml", rule.as_bytes())]);

@@ -35,7 +35,10 @@ impl Cluster {
                 Ok(pieces) => pieces.iter().for_each(|piece| {
                     let (documents, mut damaged) = piece.documents();
                     problems.append(&mut damaged);
-                    documents.iter().for_each(|placed| found.add_all(placed.document.root(), kinds));
+                    for placed in &documents {
+                        let wrong = found.add_all(placed.document.root(), kinds);
+                        problems.extend(wrong.into_iter().map(|error| piece.problem(Some(placed.line), None, error)));
+                    }
                 }),
                 Err(problem) => problems.push(problem),
             }
@@ -43,14 +46,26 @@ impl Cluster {
         // Whoever judges them says what is wrong with them.
         for path in judged {
             for piece in files::read(path, usize::MAX).into_iter().flatten() {
-                piece.documents().0.iter().for_each(|placed| found.add_all(placed.document.root(), kinds));
+                for placed in piece.documents().0 {
+                    let _ = found.add_all(placed.document.root(), kinds);
+                }
             }
         }
         found
     }
 
-    fn add_all(&mut self, document: Node<'_>, kinds: &Kinds) {
-        for object in files::items(document) {
+    /// Adds the objects of a document. What is wrong with its lists comes back.
+    fn add_all(&mut self, document: Node<'_>, kinds: &Kinds) -> Vec<String> {
+        let mut wrong = Vec::new();
+        for item in files::items(document) {
+            let content = match item.content {
+                Ok(content) => content,
+                Err(error) => {
+                    wrong.push(error);
+                    continue;
+                }
+            };
+            let object = content.root();
             let text = |node: Node<'_>, name: &str| node.get_str(name).and_then(Node::as_str).map(str::to_owned);
             let (Some(api_version), Some(kind)) = (text(object, "apiVersion"), text(object, "kind")) else { continue };
             let group = api_version.split_once('/').map_or("", |(group, _)| group);
@@ -71,6 +86,7 @@ impl Cluster {
             objects.retain(|entry| (&entry.namespace, &entry.name) != (&namespace, &name));
             objects.push(Entry { namespace, name, object: Arc::new(object) });
         }
+        wrong
     }
 }
 

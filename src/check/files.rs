@@ -14,6 +14,9 @@ const MAX_FILE: u64 = 1 << 30;
 /// The largest document.
 const MAX_DOCUMENT: usize = 64 << 20;
 
+/// The most lists within each other.
+const MAX_LISTS: usize = 8;
+
 /// Where objects are that name no namespace.
 pub(crate) const DEFAULT_NAMESPACE: &str = "default";
 
@@ -43,6 +46,20 @@ pub(crate) struct Piece {
 pub(crate) struct Placed {
     pub(crate) document: Document,
     pub(crate) line: usize,
+}
+
+/// An object of a document.
+pub(crate) struct Item<'d> {
+    /// Its place in its list, and in the list that is in, from the outermost one on. Empty for a document that is no list.
+    pub(crate) path: Vec<usize>,
+    /// The object, or what is wrong with the list that it should be in.
+    pub(crate) content: Result<Content<'d>, String>,
+}
+
+/// An object: as it is written, or with what its list says of it.
+pub(crate) enum Content<'d> {
+    Given(Node<'d>),
+    Made(Document),
 }
 
 /// The files below paths, in order. Folders are searched for YAML and JSON; a file that is named is taken whatever it is
@@ -180,6 +197,22 @@ impl Piece {
     }
 }
 
+impl Item<'_> {
+    /// The object, if its list is in order.
+    pub(crate) fn object(&self) -> Option<Node<'_>> {
+        self.content.as_ref().ok().map(Content::root)
+    }
+}
+
+impl Content<'_> {
+    pub(crate) fn root(&self) -> Node<'_> {
+        match self {
+            Content::Given(object) => *object,
+            Content::Made(document) => document.root(),
+        }
+    }
+}
+
 impl Problem {
     pub(crate) fn of_file(path: &Path, message: String) -> Problem {
         Problem { file: path.display().to_string(), line: None, column: None, message }
@@ -196,13 +229,57 @@ impl std::fmt::Display for Problem {
     }
 }
 
-/// The objects of a document: itself, or those of a list.
-pub(crate) fn items(document: Node<'_>) -> Vec<Node<'_>> {
-    let is_list = document.get_str("kind").and_then(Node::as_str).is_some_and(|kind| kind.ends_with("List"));
-    match document.get_str("items").and_then(Node::as_array) {
-        Some(items) if is_list => items.iter().collect(),
-        _ => vec![document],
+/// The objects of a document: itself, or those of a list and of the lists in it.
+pub(crate) fn items(document: Node<'_>) -> Vec<Item<'_>> {
+    let mut items = Vec::new();
+    add_items(document, Vec::new(), &mut items);
+    items
+}
+
+fn add_items<'d>(object: Node<'d>, path: Vec<usize>, found: &mut Vec<Item<'d>>) {
+    let text = |name: &str| object.get_str(name).and_then(Node::as_str);
+    let items = object.get_str("items");
+    let element = text("kind").and_then(|kind| kind.strip_suffix("List"));
+    // A custom resource may be called so and hold no objects.
+    let Some(element) = element.filter(|kind| kind.is_empty() || items.is_some()) else {
+        return found.push(Item { path, content: Ok(Content::Given(object)) });
+    };
+    let list = match (items, items.and_then(Node::as_array)) {
+        (_, Some(list)) if path.len() < MAX_LISTS => list,
+        // As Go writes a list that has nothing in it.
+        (Some(items), _) if items.is_null() => return,
+        (_, Some(_)) => {
+            let error = format!("lists are in each other more than {MAX_LISTS} deep");
+            return found.push(Item { path, content: Err(error) });
+        }
+        _ => {
+            let error = format!("`items` of this {element}List is no list of objects");
+            return found.push(Item { path, content: Err(error) });
+        }
+    };
+    for (index, item) in list.iter().enumerate() {
+        let path = path.iter().copied().chain([index]).collect();
+        match text("apiVersion").and_then(|version| named_after_list(item, version, element)) {
+            Some(named) => found.push(Item { path, content: Ok(Content::Made(named)) }),
+            None => add_items(item, path, found),
+        }
     }
+}
+
+/// An item of a list that alone says what it is, as the API server answers with them.
+fn named_after_list(item: Node<'_>, api_version: &str, kind: &str) -> Option<Document> {
+    let has = |name: &str| item.get_str(name).is_some();
+    if kind.is_empty() || has("apiVersion") || has("kind") {
+        return None;
+    }
+    item.as_object()?;
+    let mut builder = Builder::new();
+    builder.begin_object().key("apiVersion").string(api_version).key("kind").string(kind);
+    for (key, value) in entries(Some(item)) {
+        builder.key(key).node(value);
+    }
+    builder.end();
+    builder.finish().ok()
 }
 
 fn entries<'d>(node: Option<Node<'d>>) -> impl Iterator<Item = (&'d str, Node<'d>)> {

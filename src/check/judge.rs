@@ -22,7 +22,7 @@ use portal_expr::{Limits, Moment};
 use crate::check::{
     Arguments,
     cluster::Cluster,
-    files::{self, Piece, Problem},
+    files::{self, Item, Piece, Problem},
     progress::Progress,
     rules::Loaded,
 };
@@ -202,25 +202,34 @@ impl Work<'_> {
         for placed in &documents {
             let items = files::items(placed.document.root());
             // The lines of a list's items are looked for when something is said of one.
-            let lines = LazyCell::new(|| if items.len() == 1 { Vec::new() } else { piece.item_lines(placed.line) });
-            for (item, object) in items.iter().copied().enumerate() {
+            let lines = LazyCell::new(|| piece.item_lines(placed.line));
+            for (item, Item { path, content }) in items.iter().enumerate() {
                 let file = piece.file.to_string();
                 let subject = Subject { order, line: Some(placed.line), item, file, ..Subject::default() };
                 let (violations, failures) = (outcome.violations.len(), outcome.failures.len());
-                outcome.objects += 1;
-                let is_review = object.get_str("kind").and_then(Node::as_str) == Some("AdmissionReview");
-                outcome.reviews += usize::from(is_review);
-                if is_review || self.only_reviews {
-                    self.judge_review(object, subject, outcome);
-                } else {
-                    self.judge_object(object, subject, outcome);
+                match content {
+                    Ok(content) => self.judge_content(content.root(), subject, outcome),
+                    Err(error) => {
+                        outcome.failures.push(Failed { subject, column: None, rule: None, error: error.clone() });
+                    }
                 }
                 let violations = outcome.violations[violations..].iter_mut().map(|found| &mut found.subject);
                 let failures = outcome.failures[failures..].iter_mut().map(|failed| &mut failed.subject);
                 for subject in violations.chain(failures) {
-                    subject.line = lines.get(item).copied().or(subject.line);
+                    subject.line = path.first().and_then(|item| lines.get(*item).copied()).or(subject.line);
                 }
             }
+        }
+    }
+
+    fn judge_content(&self, object: Node<'_>, subject: Subject, outcome: &mut Outcome) {
+        outcome.objects += 1;
+        let is_review = object.get_str("kind").and_then(Node::as_str) == Some("AdmissionReview");
+        outcome.reviews += usize::from(is_review);
+        if is_review || self.only_reviews {
+            self.judge_review(object, subject, outcome);
+        } else {
+            self.judge_object(object, subject, outcome);
         }
     }
 

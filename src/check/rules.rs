@@ -86,16 +86,21 @@ fn read_rules(
         }
         problems.append(&mut damaged);
         for placed in &documents {
-            let objects = files::items(placed.document.root());
-            let is_list = placed.document.root().get_str("items").is_some();
-            for (item, object) in objects.into_iter().enumerate() {
+            for item in files::items(placed.document.root()) {
+                let object = match &item.content {
+                    Ok(content) => content.root(),
+                    Err(error) => {
+                        problems.push(piece.problem(Some(placed.line), None, error.clone()));
+                        continue;
+                    }
+                };
                 // Custom resource definitions may lie beside the rules that name them.
                 if !load::is_rule(object) && object.get_str("kind").is_some() {
                     continue;
                 }
                 let origin = Origin::File { path: piece.file.to_string(), line: placed.line };
-                let base = if is_list { vec![Step::Field("items".to_owned()), Step::Index(item)] } else { Vec::new() };
-                match load::load(object, origin, base) {
+                let base = item.path.iter().flat_map(|index| [Step::Field("items".to_owned()), Step::Index(*index)]);
+                match load::load(object, origin, base.collect()) {
                     Ok(source) => sources.push(source),
                     Err(mut found) => diagnostics.append(&mut found),
                 }
@@ -110,7 +115,8 @@ fn custom_kinds(paths: &[PathBuf]) -> Vec<Kind> {
     let pieces = paths.iter().filter_map(|path| files::read(path, usize::MAX).ok()).flatten();
     for piece in pieces.filter(|piece| piece.mentions("CustomResourceDefinition")) {
         for placed in piece.documents().0 {
-            kinds.extend(files::items(placed.document.root()).into_iter().filter_map(custom_kind));
+            let items = files::items(placed.document.root());
+            kinds.extend(items.iter().filter_map(|item| custom_kind(item.object()?)));
         }
     }
     kinds
