@@ -18,7 +18,7 @@ pub(crate) use self::report::action_name;
 /// Judge objects in files by rules, without a cluster
 ///
 /// Objects are judged as if they were created; one without a namespace is in `default`. What a rule looks up is answered
-/// from the files themselves, and from those of `--cluster`.
+/// from the files themselves, and from those of `--cluster`. A file or a folder without any object is an error.
 ///
 /// Exit code 0: no violation. 1: a violation of a rule that denies. 2: something could not be read or judged.
 #[derive(Debug, Args)]

@@ -34,6 +34,9 @@ impl Cluster {
             match files::read(path, usize::MAX) {
                 Ok(pieces) => pieces.iter().for_each(|piece| {
                     let (documents, mut damaged) = piece.documents();
+                    if documents.is_empty() && damaged.is_empty() {
+                        problems.push(piece.empty("object"));
+                    }
                     problems.append(&mut damaged);
                     for placed in &documents {
                         let wrong = found.add_all(placed.document.root(), kinds);

@@ -69,6 +69,10 @@ pub(crate) fn expand(paths: &[PathBuf], problems: &mut Vec<Problem>) -> Vec<Path
     for path in paths {
         if path.is_dir() {
             let found = search(path);
+            if found.files.is_empty() && found.unreadable.is_empty() {
+                let message = "there is nothing in this folder: files to read end in .yaml, .yml or .json";
+                problems.push(Problem::of_file(path, message.to_owned()));
+            }
             files.extend(found.files);
             for (folder, error) in found.unreadable {
                 problems.push(Problem::of_file(&folder, format!("this folder cannot be read: {error}")));
@@ -190,6 +194,11 @@ impl Piece {
     pub(crate) fn mentions(&self, word: &str) -> bool {
         let bytes = &self.text[self.start..self.end];
         bytes.windows(word.len()).any(|window| window == word.as_bytes())
+    }
+
+    /// What is wrong with a file that has nothing in it.
+    pub(crate) fn empty(&self, what: &str) -> Problem {
+        self.problem(Some(1), Some(1), format!("there is no {what} in this file: it is empty"))
     }
 
     pub(crate) fn problem(&self, line: Option<usize>, column: Option<usize>, message: String) -> Problem {

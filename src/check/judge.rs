@@ -4,6 +4,7 @@ use std::cell::LazyCell;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::sync_channel;
 use std::thread;
 
@@ -150,6 +151,9 @@ fn run(work: &Work<'_>, paths: &[PathBuf]) -> Outcome {
     let receiver = Mutex::new(receiver);
     let outcome = Mutex::new(Outcome::default());
     let progress = Progress::new(paths.len());
+    // A file may come in many pieces. What has nothing in any of them is a mistake of whoever made it.
+    let filled: Vec<AtomicBool> = paths.iter().map(|_| AtomicBool::new(false)).collect();
+    let mut firsts = Vec::new();
     thread::scope(|scope| {
         for _ in 0..workers {
             scope.spawn(|| {
@@ -158,7 +162,8 @@ fn run(work: &Work<'_>, paths: &[PathBuf]) -> Outcome {
                     let next = receiver.lock().map_or(None, |receiver| receiver.recv().ok());
                     let Some((order, piece)) = next else { break };
                     let before = own.objects;
-                    work.judge_piece(order, &piece, &mut own);
+                    let has_content = work.judge_piece(order, &piece, &mut own);
+                    filled[order].fetch_or(has_content, Ordering::Relaxed);
                     progress.judged(order, own.objects - before);
                 }
                 if let Ok(mut outcome) = outcome.lock() {
@@ -172,6 +177,7 @@ fn run(work: &Work<'_>, paths: &[PathBuf]) -> Outcome {
         for (order, path) in paths.iter().enumerate() {
             match files::read(path, PIECE_BYTES) {
                 Ok(pieces) => {
+                    firsts.extend(pieces.first().map(|piece| (order, piece.empty("object"))));
                     for piece in pieces {
                         // A worker ends only when there is nothing more to do.
                         let _ = sender.send((order, piece));
@@ -187,7 +193,10 @@ fn run(work: &Work<'_>, paths: &[PathBuf]) -> Outcome {
         drop(sender);
     });
     progress.end();
-    outcome.into_inner().unwrap_or_default()
+    let mut outcome = outcome.into_inner().unwrap_or_default();
+    let empty = firsts.into_iter().filter(|(order, _)| !filled[*order].load(Ordering::Relaxed));
+    outcome.failures.extend(empty.map(|(order, problem)| unread(order, problem)));
+    outcome
 }
 
 fn unread(order: usize, problem: Problem) -> Failed {
@@ -196,8 +205,10 @@ fn unread(order: usize, problem: Problem) -> Failed {
 }
 
 impl Work<'_> {
-    fn judge_piece(&self, order: usize, piece: &Piece, outcome: &mut Outcome) {
+    /// Judges what is in a piece, and says whether there was anything.
+    fn judge_piece(&self, order: usize, piece: &Piece, outcome: &mut Outcome) -> bool {
         let (documents, problems) = piece.documents();
+        let has_content = !documents.is_empty() || !problems.is_empty();
         outcome.failures.extend(problems.into_iter().map(|problem| unread(order, problem)));
         for placed in &documents {
             let items = files::items(placed.document.root());
@@ -220,6 +231,7 @@ impl Work<'_> {
                 }
             }
         }
+        has_content
     }
 
     fn judge_content(&self, object: Node<'_>, subject: Subject, outcome: &mut Outcome) {

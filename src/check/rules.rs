@@ -34,14 +34,6 @@ pub(crate) fn load(rules: &[PathBuf], files: &[PathBuf], cluster: &[PathBuf]) ->
     let mut sources: Vec<RuleSource> = Vec::new();
     let mut diagnostics: Vec<Diagnostic> = Vec::new();
     let paths = files::expand(rules, &mut problems);
-    if paths.is_empty() && problems.is_empty() {
-        for path in rules {
-            problems.push(Problem::of_file(
-                path,
-                "there is no rule here: a rule is in a file that ends in .yaml, .yml or .json".to_owned(),
-            ));
-        }
-    }
     for path in &paths {
         read_rules(path, &mut sources, &mut diagnostics, &mut problems);
     }
@@ -82,7 +74,7 @@ fn read_rules(
     for piece in pieces {
         let (documents, mut damaged) = piece.documents();
         if documents.is_empty() && damaged.is_empty() {
-            problems.push(piece.problem(Some(1), Some(1), "there is no rule in this file: it is empty".to_owned()));
+            problems.push(piece.empty("rule"));
         }
         problems.append(&mut damaged);
         for placed in &documents {

@@ -44,11 +44,38 @@ FOLDER/objects/f-bad.yaml:1 Pod default/bad
 error: FOLDER/objects/a-tab.yaml:2:2: tabs disallowed within this context (block indentation)
 error: FOLDER/objects/a-tab.yaml:4: this is no Kubernetes object: it has no apiVersion and kind
 error: FOLDER/objects/b-bomb.yaml:4:14: aliases and merge keys expand to too much
+error: FOLDER/objects/c-empty.yaml:1:1: there is no object in this file: it is empty
 error: FOLDER/objects/d-binary.yaml:2:2: this is not text in UTF-8
 error: FOLDER/objects/g-dangling.yaml: this file cannot be read: No such file or directory (os error 2)
 error: FOLDER/objects/h-itself.yaml: this file cannot be read: Too many levels of symbolic links (os error 40)
 error: FOLDER/objects/i-unreadable.yaml: this file cannot be read: Input/output error (os error 5)
-1 violation (1 deny) in 3 objects, 2 rules, 7 errors",
+1 violation (1 deny) in 3 objects, 2 rules, 8 errors",
+    );
+}
+
+#[test]
+fn an_input_without_any_object_is_no_pass() {
+    let rules = folder(&[("rules.yaml", RULE.as_bytes())]);
+    let rules = rules.path().join("rules.yaml");
+    for text in ["", "\n", "---\n", "# Nothing yet.\n---\n---\n# Nor here.\n", "null\n"] {
+        let output = portal(&["check", "-r", rules.to_str().unwrap(), "-"], text.as_bytes());
+        let shown = String::from_utf8(output.stdout).unwrap();
+        let expected = "error: (standard input):1:1: there is no object in this file: it is empty\n\
+                        0 violations in 0 objects, 2 rules, 1 error\n";
+        assert_eq!((shown.as_str(), output.status.code()), (expected, Some(2)), "{text:?}");
+    }
+    // Templates that come to nothing leave their comments between the others.
+    let output =
+        portal(&["check", "-r", rules.to_str().unwrap(), "-"], format!("---\n# a\n---\n{GOOD}---\n").as_bytes());
+    assert_eq!(output.status.code(), Some(0));
+    let empty = folder(&[("rules/a.yaml", RULE.as_bytes()), ("objects/notes.txt", b"")]);
+    check(
+        empty.path(),
+        &[],
+        2,
+        "
+error: FOLDER/objects: there is nothing in this folder: files to read end in .yaml, .yml or .json
+0 violations in 0 objects, 2 rules, 1 error",
     );
 }
 
