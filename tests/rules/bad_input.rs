@@ -122,13 +122,48 @@ error: FOLDER/rules/n-unreadable.yaml: this file cannot be read: Input/output er
 error: FOLDER/rules/g-list.yaml:1:1: a rule is a map, not a list
 error: FOLDER/rules/h-large.yaml:4:1: rule large: message: may have at most 4096 characters, has 10485760
 error: FOLDER/rules/i-types.yaml:2:9: rule types: match.gvk: expected a list, got a map
-error: FOLDER/rules/i-types.yaml:3:1: rule types: rule: expected text, got a number
+error: FOLDER/rules/i-types.yaml:3:1: rule types: rule: expected text, got a number: write it in quotes
 error: FOLDER/rules/j-typo.yaml:3:1: rule typo: rulle: unknown field `rulle`, did you mean `rule`?
 error: FOLDER/rules/j-typo.yaml:1:1: rule typo: `rule` is missing
 error: FOLDER/rules/k-twice.yaml:1:1: rule no-latest: another rule is called `no-latest` too: rename one
 error: FOLDER/rules/l-action.yaml:5:3: rule action: actions[0]: `key` belongs to label and annotate: remove it, or change `type`
 error: FOLDER/rules/m-until.yaml:7:3: rule until: exceptions[0].until: the exception ended on 2020-01-01: remove it, or give it a later date
 1 violation (1 deny) in 1 object, 3 rules, 15 errors",
+    );
+}
+
+#[test]
+fn what_yaml_takes_for_something_else_is_told_with_the_way_out() {
+    let folder = folder(&[
+        (
+            "rules/a.yaml",
+            b"name: on-time\nmatch: {gvk: [{kind: Pod}]}\nrule: spec.hostPID\nactions:\n- type: evict\n  on: [audit]\n",
+        ),
+        ("rules/b.yaml", b"name: off\nmatch: {gvk: [{kind: Pod}]}\nrule: spec.hostPID\n"),
+        ("rules/c.yaml", b"name: 1.5\nmatch: {gvk: [{kind: Pod}]}\nrule: spec.hostPID\n"),
+        ("rules/d.yaml", b"name:\nmatch: {gvk: [{kind: Pod}]}\nrule: spec.hostPID\n"),
+        (
+            "rules/e.yaml",
+            b"apiVersion: portal.io/v1alpha1\nkind: PortalClusterRule\nmetadata: {name: n}\n\
+              spec: {match: {gvk: [{kind: Pod}], names: [y]}, rule: spec.hostPID}\n",
+        ),
+        (
+            "rules/f.yaml",
+            b"name: quoted\nmatch: {gvk: [{kind: Pod}], names: ['y']}\nrule: spec.hostPID\nactions:\n- type: evict\n  'on': [audit]\n",
+        ),
+        ("objects/a.yaml", GOOD.as_bytes()),
+    ]);
+    check(
+        folder.path(),
+        &[],
+        2,
+        "
+error: FOLDER/rules/a.yaml:6:3: rule on-time: actions[0].on: unknown field `true`: YAML reads `on` as a boolean: write it in quotes
+error: FOLDER/rules/b.yaml:1:1: name: expected text, got a boolean: YAML reads on, off, yes, no, y and n as booleans, so write it in quotes
+error: FOLDER/rules/c.yaml:1:1: name: expected text, got a number: write it in quotes
+error: FOLDER/rules/d.yaml:1:1: name: a rule needs a name
+error: FOLDER/rules/e.yaml:3:12: metadata.name: expected text, got a boolean: YAML reads on, off, yes, no, y and n as booleans, so write it in quotes
+0 violations in 1 object, 1 rule, 5 errors",
     );
 }
 

@@ -53,7 +53,8 @@ pub struct Action {
     #[serde(rename = "type")]
     pub action_type: ActionType,
 
-    /// The loops whose findings lead to the action. None given: every loop that the rule runs in.
+    /// The loops whose findings lead to the action. None given: every loop that the rule runs in. YAML reads `on` as a boolean:
+    /// write it in quotes, `"on": [audit]`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 3), extend("x-kubernetes-list-type" = "set"))]
     pub on: Vec<Front>,

@@ -86,7 +86,7 @@ impl Loader {
         let metadata = document.get_str("metadata");
         let field = |name| metadata.and_then(|metadata| metadata.get_str(name));
         let Some(name) = text(field("name")).filter(|name| !name.is_empty()) else {
-            self.problem(&["metadata", "name"], "a rule needs a name".to_owned());
+            self.problem(&["metadata", "name"], no_name(field("name")));
             return None;
         };
         let namespace = match kind.as_deref() {
@@ -116,9 +116,9 @@ impl Loader {
     }
 
     fn load_plain(&mut self, document: Node<'_>) -> Option<RuleSource> {
-        let name = document.get_str("name").and_then(Node::as_str).filter(|name| !name.is_empty());
-        let Some(name) = name else {
-            self.problem(&["name"], "a rule needs a name".to_owned());
+        let name = document.get_str("name");
+        let Some(name) = name.and_then(Node::as_str).filter(|name| !name.is_empty()) else {
+            self.problem(&["name"], no_name(name));
             return None;
         };
         self.rule = Some(RuleId { namespace: None, name: name.to_owned() });
@@ -147,7 +147,7 @@ impl Loader {
         }
         let expected = schema["type"].as_str().unwrap_or("object");
         if !fits(node, expected) {
-            return self.add(path, format!("expected {}, got {}", article(expected), kind_of(node)));
+            return self.add(path, unexpected(node, expected));
         }
         match node.view() {
             View::Object(object) => {
@@ -219,9 +219,14 @@ impl Loader {
         }
     }
 
-    fn unknown_field<'n>(&mut self, path: &mut Vec<Step>, key: &str, names: impl Iterator<Item = &'n str>) {
-        let hint = portal_expr::nearest(key, names).map(|name| format!(", did you mean `{name}`?"));
-        path.push(Step::Field(key.to_owned()));
+    fn unknown_field<'n>(&mut self, path: &mut Vec<Step>, key: &str, names: impl Iterator<Item = &'n str> + Clone) {
+        // A key that YAML takes for a boolean has become one of these words.
+        let boolean = names.clone().find(|name| (key == "true" && *name == "on") || (key == "false" && *name == "off"));
+        let (written, hint) = match boolean {
+            Some(name) => (name, Some(format!(": YAML reads `{name}` as a boolean: write it in quotes"))),
+            None => (key, portal_expr::nearest(key, names).map(|name| format!(", did you mean `{name}`?"))),
+        };
+        path.push(Step::Field(written.to_owned()));
         self.add(path, format!("unknown field `{key}`{}", hint.unwrap_or_default()));
         path.pop();
     }
@@ -242,6 +247,22 @@ impl Loader {
             awaits_kind: false,
         });
     }
+}
+
+fn no_name(name: Option<Node<'_>>) -> String {
+    match name.filter(|name| !name.is_null() && name.as_str().is_none()) {
+        Some(name) => unexpected(name, "string"),
+        None => "a rule needs a name".to_owned(),
+    }
+}
+
+fn unexpected(node: Node<'_>, expected: &str) -> String {
+    let hint = match (expected, node.view()) {
+        ("string", View::Bool(_)) => ": YAML reads on, off, yes, no, y and n as booleans, so write it in quotes",
+        ("string", View::Int(_) | View::Float(_)) => ": write it in quotes",
+        _ => "",
+    };
+    format!("expected {}, got {}{hint}", article(expected), kind_of(node))
 }
 
 fn schema_of(kind: &str) -> Value {
