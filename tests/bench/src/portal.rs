@@ -1,5 +1,6 @@
 //! Our side of the race: a schema and contexts like those that rules get, and the evaluation as a rule engine does it.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 
 use portal_core::context::image::Image;
@@ -141,11 +142,14 @@ impl Host for Context<'_> {
         self.roots[usize::from(slot.0)]
     }
 
-    fn computed<'a>(&'a self, field: ComputedId, base: Value<'a>, _: &Machine<'a>) -> Result<Value<'a>, Failure> {
+    fn computed<'a>(&'a self, field: ComputedId, base: Value<'a>, machine: &Machine<'a>) -> Result<Value<'a>, Failure> {
         let Value::Text(reference) = base else { return Err(Failure::new("an image must be a string")) };
         let image = Image(reference);
         let part = match field.0 {
-            0 => Some(image.registry()),
+            0 => Some(match image.registry() {
+                Cow::Borrowed(registry) => registry,
+                Cow::Owned(registry) => machine.text(&registry)?,
+            }),
             1 => Some(image.name()),
             2 => image.tag(),
             _ => image.sha256(),

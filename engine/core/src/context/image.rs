@@ -1,25 +1,38 @@
 //! What an image reference consists of.
 
+use std::borrow::Cow;
+
 /// An image reference such as `ghcr.io/acme/api:1.2@sha256:…`. Any text has parts, so that a rule can judge what the runtime
 /// would refuse. Each part is looked for when it is asked for: most rules want one.
 #[derive(Clone, Copy, Debug)]
 pub struct Image<'a>(pub &'a str);
 
 const DEFAULT_REGISTRY: &str = "docker.io";
+
+/// Another name of it. Docker takes the two for one.
+const DEFAULT_REGISTRY_ALIAS: &str = "index.docker.io";
 const DEFAULT_TAG: &str = "latest";
 
 /// The length of `@sha256:` and 64 digits.
 const DIGEST_LENGTH: usize = 72;
 
 impl<'a> Image<'a> {
-    /// The registry. It is Docker's when the reference names none.
-    pub fn registry(self) -> &'a str {
-        self.first_part().unwrap_or(DEFAULT_REGISTRY)
+    /// The registry. It is Docker's when the reference names none. One registry has one name here, however it is written: a
+    /// rule that refuses it must not be walked around.
+    pub fn registry(self) -> Cow<'a, str> {
+        let host = match self.first_part() {
+            Some(first) if first.bytes().any(|byte| byte.is_ascii_uppercase()) => {
+                Cow::Owned(first.to_ascii_lowercase())
+            }
+            Some(first) => Cow::Borrowed(first),
+            None => Cow::Borrowed(DEFAULT_REGISTRY),
+        };
+        if host == DEFAULT_REGISTRY_ALIAS { Cow::Borrowed(DEFAULT_REGISTRY) } else { host }
     }
 
     /// The path of the repository, without the registry.
     pub fn name(self) -> &'a str {
-        let path = self.split().1;
+        let path = self.path();
         // A colon behind the last slash begins a tag; one before it is none.
         let last = path.rfind('/').map_or(0, |slash| slash + 1);
         path[last..].find(':').map_or(path, |colon| &path[..last + colon])
@@ -55,13 +68,10 @@ impl<'a> Image<'a> {
         self.0.split_once('@').map_or((self.0, None), |(reference, digest)| (reference, Some(digest)))
     }
 
-    /// The registry, and what follows it up to the digest.
-    fn split(self) -> (&'a str, &'a str) {
+    /// What follows the registry, up to the digest.
+    fn path(self) -> &'a str {
         let reference = self.cut().0;
-        match self.first_part() {
-            Some(first) => (first, &reference[first.len() + 1..]),
-            None => (DEFAULT_REGISTRY, reference),
-        }
+        self.first_part().map_or(reference, |first| &reference[first.len() + 1..])
     }
 
     /// What is before the first slash, if it is a registry. As Docker tells it from the first part of a path: a dot, a port, or
@@ -87,7 +97,7 @@ mod tests {
     #[track_caller]
     fn check(reference: &str, registry: &str, name: &str, tag: Option<&str>, sha256: Option<&str>) {
         let image = Image(reference);
-        assert_eq!((image.registry(), image.name(), image.tag(), image.sha256()), (registry, name, tag, sha256));
+        assert_eq!((&*image.registry(), image.name(), image.tag(), image.sha256()), (registry, name, tag, sha256));
     }
 
     #[test]
@@ -97,6 +107,14 @@ mod tests {
         check("library/nginx", "docker.io", "library/nginx", Some("latest"), None);
         check("ghcr.io/acme/api:1.2", "ghcr.io", "acme/api", Some("1.2"), None);
         check("docker.io/library/nginx:1", "docker.io", "library/nginx", Some("1"), None);
+    }
+
+    #[test]
+    fn a_registry_has_one_name() {
+        check("index.docker.io/library/nginx:1", "docker.io", "library/nginx", Some("1"), None);
+        check("Index.Docker.IO/a", "docker.io", "a", Some("latest"), None);
+        check("GHCR.IO/acme/api", "ghcr.io", "acme/api", Some("latest"), None);
+        check("Registry.Acme.IO:5000/api:V1", "registry.acme.io:5000", "api", Some("V1"), None);
     }
 
     #[test]
@@ -121,7 +139,7 @@ mod tests {
     #[test]
     fn odd_references_have_parts_too() {
         check("", "docker.io", "", Some("latest"), None);
-        check("Registry/api", "Registry", "api", Some("latest"), None);
+        check("Registry/api", "registry", "api", Some("latest"), None);
         check("a/b:c/d", "docker.io", "a/b:c/d", Some("latest"), None);
         check("nginx:", "docker.io", "nginx", Some(""), None);
         check("@", "docker.io", "", None, None);

@@ -1,5 +1,6 @@
 //! Answers for what an expression names while a rule is evaluated: roots, sugar, lookups.
 
+use std::borrow::Cow;
 use std::cell::RefCell;
 use std::sync::Arc;
 
@@ -139,7 +140,7 @@ impl Host for RuleHost<'_> {
         self.roots.get(usize::from(slot.0)).copied().unwrap_or(Value::Nil)
     }
 
-    fn computed<'a>(&'a self, field: ComputedId, base: Value<'a>, _: &Machine<'a>) -> Result<Value<'a>, Failure> {
+    fn computed<'a>(&'a self, field: ComputedId, base: Value<'a>, machine: &Machine<'a>) -> Result<Value<'a>, Failure> {
         let text = |text: Option<&'a str>| text.map_or(Value::Nil, Value::Text);
         Ok(match (field, base) {
             (CONTAINER_TYPE, Value::Node(container)) => {
@@ -150,7 +151,10 @@ impl Host for RuleHost<'_> {
                 let profile = context.get_str("seccompProfile").and_then(|profile| profile.get_str("type"));
                 text(profile.and_then(Node::as_str))
             }
-            (IMAGE_REGISTRY, Value::Text(reference)) => Value::Text(Image(reference).registry()),
+            (IMAGE_REGISTRY, Value::Text(reference)) => Value::Text(match Image(reference).registry() {
+                Cow::Borrowed(registry) => registry,
+                Cow::Owned(registry) => machine.text(&registry)?,
+            }),
             (IMAGE_NAME, Value::Text(reference)) => Value::Text(Image(reference).name()),
             (IMAGE_TAG, Value::Text(reference)) => text(Image(reference).tag()),
             (IMAGE_SHA256, Value::Text(reference)) => text(Image(reference).sha256()),
