@@ -176,6 +176,35 @@ error: FOLDER/objects/a.yaml:17: lists are in each other more than 8 deep
 }
 
 #[test]
+fn a_message_sees_the_request_that_the_rule_sees() {
+    let rule = "name: m\nmatch: {gvk: [{kind: Pod}]}\nrule: spec.containers[0].name == 'a'\n\
+                message: '{{ request.operation }} {{ request.namespace }}/{{ request.name }} {{ request.object.kind }} {{ request.userInfo.username }}'\n";
+    let files = folder(&[("rules/a.yaml", rule.as_bytes()), ("objects/a.yaml", GOOD.as_bytes())]);
+    check(
+        files.path(),
+        &[],
+        1,
+        "
+FOLDER/objects/a.yaml:1 Pod default/good
+  deny   m (medium): CREATE default/good Pod nil
+         spec.containers[0].name is \"a\"
+1 violation (1 deny) in 1 object, 1 rule",
+    );
+    let audited = folder(&[
+        ("rules/a.yaml", format!("{rule}mode: [audit]\n").as_bytes()),
+        ("objects/a.yaml", GOOD.as_bytes()),
+    ]);
+    check(
+        audited.path(),
+        &[],
+        2,
+        "
+error: FOLDER/rules/a.yaml:5:1: rule m: mode: the message reads `request`, which only admission has: remove `audit` from mode, or `request` from the message
+0 violations in 1 object, 0 rules, 1 error",
+    );
+}
+
+#[test]
 fn what_comes_by_standard_input_sees_each_other() {
     let rule = "name: s\nmatch: {gvk: [{kind: Pod}]}\nrule: cluster.services.byName(metadata.namespace, metadata.name) == nil\n";
     let folder = folder(&[("rules.yaml", rule.as_bytes())]);

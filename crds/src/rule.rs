@@ -31,7 +31,7 @@ pub struct RuleSpec {
     pub severity: Severity,
 
     /// Where the rule runs: `admission` judges what is about to enter the cluster, `audit` what is in it. Unset means
-    /// both, or only `admission` when the rule reads `request`, which exists nowhere else.
+    /// both, or only `admission` when the rule or its message reads `request`, which exists nowhere else.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 2), extend("x-kubernetes-list-type" = "set"))]
     pub mode: Option<Vec<Mode>>,

@@ -101,7 +101,7 @@ pub(crate) fn judge(loaded: &Loaded, arguments: &Arguments) -> Judgement {
     let (skipped, rules): (Vec<_>, Vec<_>) =
         loaded.rules.rules().iter().cloned().partition(|rule| rule.request == RequestReads::Everything);
     let looks_up = loaded.rules.rules().iter().any(|rule| rule.looks_up());
-    let needs_request = rules.iter().any(|rule| rule.request == RequestReads::Creation);
+    let needs_request = rules.iter().any(|rule| rule.names_request);
     let cluster = if looks_up {
         Cluster::read(&arguments.cluster, &paths, &loaded.kinds, &mut problems)
     } else {

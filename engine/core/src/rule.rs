@@ -38,8 +38,10 @@ pub struct Rule {
     pub actions: Vec<Action>,
     /// The kinds that it judges, expanded ones included.
     pub judged: Vec<JudgedKind>,
-    /// What it reads of `request`.
+    /// What its expression reads of `request`.
     pub request: RequestReads,
+    /// Whether the expression or the message reads `request`.
+    pub names_request: bool,
     /// Whether its answer changes with time alone.
     pub uses_now: bool,
     /// The kinds that it looks up, by the numbers of its call sites.

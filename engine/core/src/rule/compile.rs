@@ -112,16 +112,23 @@ impl<'a> Compiler<'a> {
         let expression = self.expression(schema, &judged)?;
         let facts = expression.facts();
         let per_container = facts.reads_root(CONTAINER);
-        let reads_object = [OBJECT, METADATA, CONTAINER, SPEC, SECURITY_CONTEXT].into_iter().any(|root| facts.reads_root(root));
+        let reads_object =
+            [OBJECT, METADATA, CONTAINER, SPEC, SECURITY_CONTEXT].into_iter().any(|root| facts.reads_root(root));
         let needs_object = reads_object || self.spec.matching.label_selector.is_some();
         let request = request_reads(facts);
         let reads_request = request != RequestReads::Nothing;
         if !facts.reads_root(OBJECT) && !reads_request {
             self.expand(&mut judged);
         }
-        let fronts = self.fronts(reads_request);
         let lookups = self.lookups(&*expression);
         let message = self.message(schema, per_container);
+        let reads = |expression: &dyn Expression| expression.facts().reads_root(REQUEST);
+        let is_told_request = message.as_ref().is_some_and(|message| message.expressions().any(reads));
+        let fronts = match (reads_request, is_told_request) {
+            (true, _) => self.fronts(Some("rule")),
+            (false, true) => self.fronts(Some("message")),
+            (false, false) => self.fronts(None),
+        };
         let uses_now = facts.now.is_some();
         if let Some(place) = facts.now.filter(|_| fronts.contains(&Front::Audit)) {
             let message =
@@ -137,6 +144,7 @@ impl<'a> Compiler<'a> {
             actions: self.actions(),
             judged,
             request,
+            names_request: reads_request || is_told_request,
             uses_now,
             lookups,
             matching: matching?,
@@ -259,16 +267,16 @@ impl<'a> Compiler<'a> {
         }
     }
 
-    fn fronts(&mut self, reads_request: bool) -> Vec<Front> {
+    /// Where the rule runs. `reader` is what reads `request`, if something does.
+    fn fronts(&mut self, reader: Option<&str>) -> Vec<Front> {
         let Some(modes) = &self.spec.mode else {
-            return if reads_request { vec![Front::Admission] } else { vec![Front::Admission, Front::Audit] };
+            return if reader.is_some() { vec![Front::Admission] } else { vec![Front::Admission, Front::Audit] };
         };
-        if reads_request && modes.contains(&Mode::Audit) {
-            self.error(
-                &["mode"],
-                "the rule reads `request`, which only admission has: remove `audit` from mode, or `request` from the rule"
-                    .to_owned(),
+        if let Some(reader) = reader.filter(|_| modes.contains(&Mode::Audit)) {
+            let message = format!(
+                "the {reader} reads `request`, which only admission has: remove `audit` from mode, or `request` from the {reader}"
             );
+            self.error(&["mode"], message);
         }
         modes.iter().map(|mode| Front::from(*mode)).collect()
     }
