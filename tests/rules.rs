@@ -205,6 +205,26 @@ error: FOLDER/rules/a.yaml:5:1: rule m: mode: the message reads `request`, which
 }
 
 #[test]
+fn a_failure_names_its_container() {
+    let rule = "name: u\nmatch: {gvk: [{kind: Pod}]}\nrule: int(container.name) > 1\n";
+    let pod = "apiVersion: v1\nkind: Pod\nmetadata: {name: two}\nspec: {containers: [{name: a}, {name: b}]}\n";
+    let folder = folder(&[("rules/a.yaml", rule.as_bytes()), ("objects/a.yaml", pod.as_bytes())]);
+    check(
+        folder.path(),
+        &[],
+        2,
+        "
+error: FOLDER/objects/a.yaml:1: Pod default/two: rule u: container a: 1:1: \"a\" is not an int
+ | int(container.name) > 1
+ | ^
+error: FOLDER/objects/a.yaml:1: Pod default/two: rule u: container b: 1:1: \"b\" is not an int
+ | int(container.name) > 1
+ | ^
+0 violations in 1 object, 1 rule, 2 errors",
+    );
+}
+
+#[test]
 fn what_comes_by_standard_input_sees_each_other() {
     let rule = "name: s\nmatch: {gvk: [{kind: Pod}]}\nrule: cluster.services.byName(metadata.namespace, metadata.name) == nil\n";
     let folder = folder(&[("rules.yaml", rule.as_bytes())]);

@@ -304,7 +304,7 @@ impl Work<'_> {
             subject: subject.clone(),
             column: None,
             rule: Some(failure.rule.to_string()),
-            error: failure.error.to_string(),
+            error: failure.to_string(),
         }));
     }
 }

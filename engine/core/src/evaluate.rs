@@ -4,6 +4,8 @@ mod host;
 #[cfg(test)]
 mod tests;
 
+use std::fmt;
+
 use portal_crds::{EnforcementAction, Severity};
 use portal_document::Node;
 use portal_expr::{Arena, Limits, Observation, Value};
@@ -218,6 +220,17 @@ impl Evaluation {
 
     fn fail(&mut self, rule: &Rule, container: Option<String>, error: EvaluationError) {
         self.failures.push(Failure { rule: rule.id.clone(), enforcement: rule.enforcement, container, error });
+    }
+}
+
+impl fmt::Display for Failure {
+    /// Why, and for which container.
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let error = self.error.to_string();
+        match &self.container {
+            Some(container) => formatter.write_str(&harmless(&format!("container {container}: {error}"))),
+            None => formatter.write_str(&harmless(&error)),
+        }
     }
 }
 
