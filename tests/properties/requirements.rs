@@ -243,7 +243,8 @@ fn by_name(random: &mut Random, own: Option<&str>) -> String {
     if own.is_none() && random.percent(30) {
         return format!("{root}{}.byName({name})", random.pick(&GLOBAL));
     }
-    format!("{root}{}.byName({}, {name})", random.pick(&NAMESPACED), namespace(random, own, None))
+    let namespace = namespace(random, own, None).replace('*', "dev");
+    format!("{root}{}.byName({namespace}, {name})", random.pick(&NAMESPACED))
 }
 
 /// A namespace as rules write it: as it is, as a field, or as what only an evaluation knows.

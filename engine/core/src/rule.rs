@@ -86,6 +86,8 @@ pub struct LookupSite {
     pub namespace: Option<String>,
     /// Whether it asks for fresh answers.
     pub consistent: bool,
+    /// Whether the rule writes a selector, whatever comes of it.
+    pub(crate) has_selector: bool,
 }
 
 /// Rules, found by the kind of what they judge. Immutable: a change makes another set.

@@ -67,6 +67,12 @@ impl<'a> RuleHost<'a> {
             (None, argument(0))
         };
         let filter = if function == BY_NAME {
+            if site.kind.namespaced && namespace.is_none() {
+                let plural = &site.kind.plural;
+                return Err(Failure::new(format!(
+                    "byName asks for {plural} of one namespace, and \"*\" stands for all"
+                )));
+            }
             match subject {
                 Value::Text(name) => Filter::Name(name.to_owned()),
                 other => {
@@ -75,6 +81,8 @@ impl<'a> RuleHost<'a> {
             }
         } else {
             match subject {
+                // A selector that is not there selects nothing, as everywhere in Kubernetes.
+                Value::Nil if site.has_selector => return Ok(Vec::new()),
                 Value::Nil => Filter::Labels(Selector::default()),
                 selector => Filter::Labels(Selector::from_value(selector).map_err(Failure::new)?),
             }
@@ -126,7 +134,8 @@ impl<'a> RuleHost<'a> {
             .map(|object| self.found.alloc(object).root())
             .filter(|object| !is_overlaid || !is_namesake(*object))
             .collect();
-        if let Some(incoming) = event.object.map(Visible::root).filter(|_| is_overlaid && event.operation != Operation::Delete)
+        if let Some(incoming) =
+            event.object.map(Visible::root).filter(|_| is_overlaid && event.operation != Operation::Delete)
             && query.selects(event.kind, incoming, event.name, event.namespace)
         {
             nodes.push(incoming);

@@ -16,8 +16,7 @@ fn check_in(cluster: &str, rule: &str, object: &str, expected: Expect) {
     let (rules, problems) = rules(rule);
     let cluster = Objects(objects(cluster));
     let mut lines = problems;
-    lines
-        .extend(objects(object).iter().map(|object| judge(&rules, object, &cluster)).filter(|text| !text.is_empty()));
+    lines.extend(objects(object).iter().map(|object| judge(&rules, object, &cluster)).filter(|text| !text.is_empty()));
     expected.assert_eq(&lines.join("\n"));
 }
 
@@ -231,6 +230,42 @@ fn a_namespace_that_is_missing_is_a_failure() {
             r failed: 1:22: the namespace of services is text, not nil: write "*" for all namespaces
              | len(cluster.services.list(metadata.labels.nothing)) == 0
              |                      ^"#]],
+    );
+}
+
+#[test]
+fn a_selector_that_is_missing_selects_nothing() {
+    for lookup in [
+        "cluster.pods.list('shop', object.spec.selector)",
+        "cluster.pods.list('shop', nil)",
+        "cluster.pods.list(selector=object.spec.selector, ns='shop')",
+        "cluster.nodes.list(object.spec.selector)",
+    ] {
+        let rule = format!("{}message: found\n", pod_rule(&format!("{lookup} == []")));
+        let (rules, problems) = rules(&rule);
+        assert_eq!(problems, Vec::<String>::new());
+        let evaluation = evaluate(&rules, &Objects(Vec::new()), &creation(&objects(POD)[0]), &Limits::default());
+        assert_eq!((evaluation.violations.len(), evaluation.reads.len()), (1, 0), "{lookup}");
+    }
+}
+
+#[test]
+fn a_name_is_asked_for_in_one_namespace() {
+    check(
+        &pod_rule("cluster.pods.byName('*', 'api') != nil"),
+        "",
+        expect![[r#"
+            Error: rule r: rule: 1:14: a name is one of a namespace: write byName(ns, name), or list("*")
+             | cluster.pods.byName('*', 'api') != nil
+             |              ^"#]],
+    );
+    check(
+        &pod_rule("cluster.pods.byName(metadata.labels.app == 'api' ? '*' : 'shop', 'api') != nil"),
+        POD,
+        expect![[r#"
+            r failed: 1:14: byName asks for pods of one namespace, and "*" stands for all
+             | cluster.pods.byName(metadata.labels.app == 'api' ? '*' : 'shop', 'api') != nil
+             |              ^"#]],
     );
 }
 

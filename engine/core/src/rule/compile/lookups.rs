@@ -49,14 +49,17 @@ impl Compiler<'_> {
             _ => None,
         };
         self.check_own_namespace(site, &kind, namespace.as_deref());
-        Some(LookupSite { kind, namespace, consistent: is_consistent })
+        let has_selector = is_given(arguments, 1) || (!kind.namespaced && is_given(arguments, 0));
+        Some(LookupSite { kind, namespace, consistent: is_consistent, has_selector })
     }
 
     fn check_arguments(&mut self, site: &CallSite, kind: &Kind, arguments: &[ArgumentShape]) {
-        let given = |index: usize| arguments.get(index).is_some_and(|argument| *argument != ArgumentShape::Missing);
+        let given = |index: usize| is_given(arguments, index);
+        let is_everywhere = matches!(arguments.first(), Some(ArgumentShape::Text(namespace)) if namespace == "*");
         let plural = &kind.plural;
         let message = match (site.function, kind.namespaced) {
             (BY_NAME, true) if !given(1) => format!("`{plural}` are in namespaces: write byName(ns, name)"),
+            (BY_NAME, true) if is_everywhere => format!("a name is one of a namespace: write byName(ns, name), or list(\"*\")"),
             (BY_NAME, false) if given(1) => format!("`{plural}` are in no namespace: write byName(name)"),
             (LIST, true) if !given(0) => {
                 format!(
@@ -89,6 +92,10 @@ impl Compiler<'_> {
     fn site_error(&mut self, site: &CallSite, message: String) {
         self.add_at(Level::Error, (site.line, site.column), message);
     }
+}
+
+fn is_given(arguments: &[ArgumentShape], index: usize) -> bool {
+    arguments.get(index).is_some_and(|argument| *argument != ArgumentShape::Missing)
 }
 
 fn describe(plural: &str, error: PluralError) -> String {
