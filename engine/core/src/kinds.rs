@@ -117,6 +117,16 @@ impl Kinds {
     fn nearest_plural(&self, name: &str) -> Option<String> {
         let singular = |kind: &&Kind| kind.kind.eq_ignore_ascii_case(name);
         let by_kind = self.iter().find(singular).map(|kind| kind.plural.clone());
+        if let Some((plural, _)) = name.split_once('.') {
+            // Of a plural that is served, only the group can be wrong.
+            let served = self.by_plural.get(plural);
+            let names: Vec<String> = match served {
+                Some(kinds) => kinds.iter().map(|kind| kind.qualified_plural()).collect(),
+                None => self.iter().map(Kind::qualified_plural).collect(),
+            };
+            let nearest = portal_expr::nearest(name, names.iter().map(String::as_str)).map(str::to_owned);
+            return nearest.or_else(|| names.into_iter().next().filter(|_| served.is_some()));
+        }
         by_kind.or_else(|| portal_expr::nearest(name, self.by_plural.keys().map(String::as_str)).map(str::to_owned))
     }
 }
@@ -182,6 +192,12 @@ mod tests {
         check("deploymets", Err(PluralError::Unknown(Some("deployments".to_owned()))));
         check("networkpolicy", Err(PluralError::Unknown(Some("networkpolicies".to_owned()))));
         check("zzz", Err(PluralError::Unknown(None)));
+        let qualified = |name: &str| Err(PluralError::Unknown(Some(name.to_owned())));
+        check("networkpolicies.networking.k8s.o", qualified("networkpolicies.networking.k8s.io"));
+        check("netwrkpolicies.networking.k8s.io", qualified("networkpolicies.networking.k8s.io"));
+        check("networkpolicies.extensions", qualified("networkpolicies.networking.k8s.io"));
+        check("widgets.b.exmple.com", qualified("widgets.b.example.com"));
+        check("zzz.example.com", Err(PluralError::Unknown(None)));
     }
 
     #[test]

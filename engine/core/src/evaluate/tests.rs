@@ -234,6 +234,26 @@ fn a_namespace_that_is_missing_is_a_failure() {
 }
 
 #[test]
+fn a_plural_that_nobody_knows_is_shown_with_the_nearest_one() {
+    check(
+        &pod_rule("spec.hostPID && len(cluster['networkpolicies.networking.k8s.o'].list('shop')) == 0"),
+        "",
+        expect![[r#"
+            Error: rule r: rule: 1:30: no kind is served as `networkpolicies.networking.k8s.o`, did you mean `networkpolicies.networking.k8s.io`?
+             | spec.hostPID && len(cluster['networkpolicies.networking.k8s.o'].list('shop')) == 0
+             |                              ^"#]],
+    );
+    check(
+        &pod_rule("len(cluster.servces.list('shop')) == 0"),
+        "",
+        expect![[r#"
+            Error: rule r: rule: 1:13: no kind is served as `servces`, did you mean `services`?
+             | len(cluster.servces.list('shop')) == 0
+             |             ^"#]],
+    );
+}
+
+#[test]
 fn a_selector_that_is_missing_selects_nothing() {
     for lookup in [
         "cluster.pods.list('shop', object.spec.selector)",

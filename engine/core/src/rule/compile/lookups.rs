@@ -36,7 +36,8 @@ impl Compiler<'_> {
             Ok(kind) => kind.clone(),
             Err(error) => {
                 let awaits = matches!(error, PluralError::Unknown(_));
-                self.site_error(site, describe(plural, error));
+                let place = self.place_of(site, plural);
+                self.add_at(Level::Error, place, describe(plural, error));
                 if let Some(diagnostic) = self.diagnostics.last_mut() {
                     diagnostic.awaits_kind = awaits;
                 }
@@ -59,7 +60,9 @@ impl Compiler<'_> {
         let plural = &kind.plural;
         let message = match (site.function, kind.namespaced) {
             (BY_NAME, true) if !given(1) => format!("`{plural}` are in namespaces: write byName(ns, name)"),
-            (BY_NAME, true) if is_everywhere => format!("a name is one of a namespace: write byName(ns, name), or list(\"*\")"),
+            (BY_NAME, true) if is_everywhere => {
+                "a name is one of a namespace: write byName(ns, name), or list(\"*\")".to_owned()
+            }
             (BY_NAME, false) if given(1) => format!("`{plural}` are in no namespace: write byName(name)"),
             (LIST, true) if !given(0) => {
                 format!(
@@ -87,6 +90,18 @@ impl Compiler<'_> {
             _ => return,
         };
         self.site_error(site, message);
+    }
+
+    /// Where a plural is written: the last time before the call. The call itself, if it is written in another way.
+    fn place_of(&self, site: &CallSite, plural: &str) -> (u32, u32) {
+        let rule = self.spec.rule.as_str();
+        let (line, column) = (site.line as usize, site.column as usize);
+        let start: usize = rule.split_inclusive('\n').take(line - 1).map(str::len).sum();
+        let call = rule[start..].char_indices().nth(column - 1).map_or(rule.len(), |(offset, _)| start + offset);
+        let Some(place) = rule[..call].rfind(plural) else { return (site.line, site.column) };
+        let before = &rule[..place];
+        let last = before.rsplit('\n').next().unwrap_or_default();
+        (1 + before.matches('\n').count() as u32, 1 + last.chars().count() as u32)
     }
 
     fn site_error(&mut self, site: &CallSite, message: String) {
