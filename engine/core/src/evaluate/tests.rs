@@ -176,6 +176,16 @@ fn a_message_shows_values() {
     );
 }
 
+#[test]
+fn an_expression_of_a_message_may_have_braces_in_it() {
+    let rule = pod_rule("container.securityContext.privileged == true");
+    check(
+        &format!("{rule}message: \"{{{{ '}}}}' + {{a: {{b: container.name}}}}.a.b }}}}!\""),
+        POD,
+        expect!["r: }}app! (container app: securityContext.privileged is true)"],
+    );
+}
+
 const PDB: &str = "
 apiVersion: policy/v1
 kind: PodDisruptionBudget

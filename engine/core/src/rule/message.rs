@@ -40,7 +40,7 @@ impl Message {
         while let Some(open) = rest.find("{{") {
             let offset = text.len() - rest.len() + open;
             let inside = &rest[open + 2..];
-            let close = inside.find("}}").ok_or(MessageError::Open(offset))?;
+            let close = end_of_expression(inside).ok_or(MessageError::Open(offset))?;
             if open > 0 {
                 parts.push(Part::Words(rest[..open].to_owned()));
             }
@@ -78,6 +78,38 @@ impl Message {
         }
         shorten(&harmless(&message), MAX_MESSAGE)
     }
+}
+
+/// Where an expression ends: at the first `}}` that is neither in a text nor the end of a map.
+fn end_of_expression(text: &str) -> Option<usize> {
+    let bytes = text.as_bytes();
+    let (mut at, mut maps) = (0, 0);
+    while let Some(byte) = bytes.get(at) {
+        match byte {
+            b'"' | b'\'' | b'`' => at += length_of_text(&bytes[at + 1..], *byte).unwrap_or_default(),
+            b'{' => maps += 1,
+            b'}' if maps > 0 => maps -= 1,
+            b'}' if bytes.get(at + 1) == Some(&b'}') => return Some(at),
+            _ => {}
+        }
+        at += 1;
+    }
+    None
+}
+
+/// The length of what follows a quote, up to the quote that closes it. Nothing if there is none: then it opens no text.
+fn length_of_text(bytes: &[u8], quote: u8) -> Option<usize> {
+    let mut at = 0;
+    while let Some(byte) = bytes.get(at) {
+        match byte {
+            // A text in backquotes is what it is.
+            b'\\' if quote != b'`' => at += 1,
+            byte if *byte == quote => return Some(at + 1),
+            _ => {}
+        }
+        at += 1;
+    }
+    None
 }
 
 /// A value as people know it from manifests: text as it is, lists and maps as JSON.
@@ -133,4 +165,27 @@ pub fn harmless(text: &str) -> String {
         let _ = write!(harmless, "{}", if replaced { char::REPLACEMENT_CHARACTER } else { character });
         harmless
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(text: &str, expected: Option<&str>) {
+        assert_eq!(end_of_expression(text).map(|end| &text[..end]), expected);
+    }
+
+    #[test]
+    fn an_expression_ends_where_no_text_and_no_map_is_open() {
+        check(" a }} b }}", Some(" a "));
+        check(" '}}' }}", Some(" '}}' "));
+        check(r#" "\"}}" + '\'}}' + `\` }}"#, Some(r#" "\"}}" + '\'}}' + `\` "#));
+        check(" {a: {b: 1}}.a.b }}", Some(" {a: {b: 1}}.a.b "));
+        check(" é + '}}é' }}", Some(" é + '}}é' "));
+        check(" a }", None);
+        check("", None);
+        // A quote that nothing closes is for the parser to complain about.
+        check(" it's }} here", Some(" it's "));
+    }
 }
