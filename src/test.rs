@@ -1,5 +1,7 @@
 //! `portal test`: cases of rules, each a folder, compared exactly.
 
+mod place;
+
 use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -7,7 +9,7 @@ use std::process::ExitCode;
 
 use anyhow::Context as _;
 use clap::Args;
-use portal_document::Options;
+use portal_document::{Options, Position};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use similar::{ChangeTag, TextDiff};
@@ -148,7 +150,7 @@ fn run_case(case: &Path, update: bool) -> anyhow::Result<Outcome> {
     };
     let expected = match &text {
         Some(text) if !update => {
-            Expected::from_yaml(text).with_context(|| format!("{} cannot be read", path.display()))?
+            Expected::from_yaml(text).map_err(|mistake| anyhow::anyhow!("{}:{mistake}", path.display()))?
         }
         None if !update => anyhow::bail!("{} is missing: write it, or run with --update", path.display()),
         _ => Expected::default(),
@@ -188,10 +190,22 @@ impl Expected {
         }
     }
 
-    fn from_yaml(text: &str) -> anyhow::Result<Expected> {
-        let documents = portal_document::from_yaml(text, &Options::default())?;
+    /// Reads what is expected, or says what is wrong with it and where.
+    fn from_yaml(text: &str) -> Result<Expected, String> {
+        let shown = |place: Option<Position>, message: String| match place {
+            Some(Position { line, column, .. }) => format!("{line}:{column}: {message}"),
+            None => format!(" {message}"),
+        };
+        let documents = portal_document::from_yaml(text, &Options::default())
+            .map_err(|error| shown(error.position(), error.reason()))?;
         let json = documents.first().map(|found| found.document.to_json()).filter(|json| json != "null");
-        Ok(serde_json::from_str(json.as_deref().unwrap_or("{}"))?)
+        let json = json.as_deref().unwrap_or("{}");
+        serde_json::from_str(json).map_err(|error| {
+            let message = error.to_string();
+            // The place in the JSON is nobody's.
+            let message = message.rsplit_once(" at line ").map_or(&*message, |(message, _)| message);
+            shown(place::place(text, json, error.column()), message.to_owned())
+        })
     }
 
     fn to_yaml(&self) -> anyhow::Result<String> {

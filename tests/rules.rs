@@ -271,3 +271,28 @@ fn a_case_that_differs_is_shown_line_by_line() {
     assert_eq!(portal(&["test", path], b"").status.code(), Some(2));
     assert_eq!(portal(&["test", "/nowhere"], b"").status.code(), Some(2));
 }
+
+#[test]
+fn a_mistake_in_what_is_expected_has_its_place() {
+    let violation = "violations:\n# The first.\n- rule: a\n  object: b\n  action: deny\n  message: 'c: \"d\"'\n";
+    for (expected, said) in [
+        (
+            format!("{violation}- rule: a\n  object: b\n  mesage: c\n"),
+            "9:3: unknown field `mesage`, expected one of `rule`, `object`, `container`, `action`, `message`",
+        ),
+        (format!("{violation}- rule: a\n  object: b\n  action: deny\n"), "7:3: missing field `message`"),
+        (format!("{violation}- rule: a\n  object: [b]\n"), "8:3: invalid type: sequence, expected a string"),
+        (format!("{violation}failures: 5\n"), "7:1: invalid type: integer `5`, expected a sequence"),
+        ("violations:\n\t- a\n".to_owned(), "2:2: tabs disallowed within this context (block indentation)"),
+    ] {
+        let folder = folder(&[
+            ("case/rules.yaml", RULE.as_bytes()),
+            ("case/input.yaml", BAD.as_bytes()),
+            ("case/expected.yaml", expected.as_bytes()),
+        ]);
+        let output = portal(&["test", folder.path().to_str().unwrap()], b"");
+        let text = String::from_utf8(output.stderr).unwrap().replace(folder.path().to_str().unwrap(), "FOLDER");
+        assert_eq!(text, format!("error: FOLDER/case/expected.yaml:{said}\n"));
+        assert_eq!(output.status.code(), Some(2));
+    }
+}
