@@ -57,11 +57,14 @@ enum Output {
 
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let judgement = arguments.judge();
-    match arguments.output {
-        Output::Text => report::print_text(&judgement)?,
-        Output::Json => report::print_json(&judgement)?,
+    let printed = match arguments.output {
+        Output::Text => report::print_text(&judgement),
+        Output::Json => report::print_json(&judgement),
+    };
+    match printed {
+        Err(unwritten) if !unwritten.is_closed() => Err(unwritten.into()),
+        _ => Ok(judgement.exit_code(arguments.warn_as_error)),
     }
-    Ok(judgement.exit_code(arguments.warn_as_error))
 }
 
 impl Arguments {

@@ -1,11 +1,10 @@
 //! `portal completion`: what a shell needs to complete commands and flags.
 
-use std::io::Write as _;
-
 use clap::{Args, CommandFactory as _};
 use clap_complete::Shell;
 
 use crate::command_line::CommandLine;
+use crate::output;
 
 /// Print a script that completes commands and flags in a shell
 #[derive(Debug, Args)]
@@ -21,5 +20,5 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     // Into memory first: the library panics when nobody reads on.
     let mut script = Vec::new();
     clap_complete::generate(arguments.shell, &mut CommandLine::command(), "portal", &mut script);
-    Ok(std::io::stdout().write_all(&script)?)
+    Ok(output::print(&script)?)
 }

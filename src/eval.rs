@@ -11,6 +11,7 @@ use portal_expr::{Arena, Error, Host, Limits, Mode, Program, Schema, Shape, Slot
 use serde_json::{Value as Json, json};
 
 use crate::clock;
+use crate::output::{self, Unwritten};
 
 /// Evaluate an expression on an object, and print its value
 ///
@@ -88,7 +89,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     }
     let arena = Arena::new();
     match evaluate(&program, &roots, &arena) {
-        Ok(value) => println!("{}", text(&plain(value))?),
+        Ok(value) => output::print(text(&plain(value))? + "\n")?,
         Err(error) => bail!("{error}"),
     }
     Ok(())
@@ -106,15 +107,15 @@ fn text(value: &Json) -> anyhow::Result<String> {
 
 /// One line in, one line out, for comparisons with other implementations.
 fn run_lines(answer: impl Fn(&str) -> anyhow::Result<Json>) -> anyhow::Result<()> {
-    let mut output = std::io::BufWriter::new(std::io::stdout().lock());
+    let mut out = std::io::BufWriter::new(std::io::stdout().lock());
     for (index, line) in std::io::stdin().lock().lines().enumerate() {
         let line = line.context("standard input is not text")?;
         if !line.is_empty() {
             let answer = answer(&line).with_context(|| format!("line {} is no question", index + 1))?;
-            writeln!(output, "{answer}")?;
+            writeln!(out, "{answer}").map_err(Unwritten::from)?;
         }
     }
-    Ok(output.flush()?)
+    Ok(out.flush().map_err(Unwritten::from)?)
 }
 
 fn answer(source: &str, roots: &Roots, mode: Mode) -> Json {

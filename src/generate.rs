@@ -11,6 +11,7 @@ use portal_engine::metrics::METRICS;
 use crate::command_line::CommandLine;
 use crate::generate::definition::definition_yaml;
 use crate::generate::schema_page::{kind_page, rule_schema};
+use crate::output;
 use crate::test::Expected;
 
 /// Print a file that is generated from the code
@@ -57,8 +58,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
         What::Metrics => metrics_page(),
         What::ExpectedSchema => serde_json::to_string_pretty(&schemars::schema_for!(Expected))? + "\n",
     };
-    print!("{text}");
-    Ok(())
+    Ok(output::print(text)?)
 }
 
 fn command_line_page() -> String {

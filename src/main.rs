@@ -7,6 +7,7 @@ mod completion;
 mod engine;
 mod eval;
 mod generate;
+mod output;
 mod test;
 mod version;
 
@@ -15,6 +16,7 @@ use std::process::ExitCode;
 use clap::{CommandFactory as _, FromArgMatches as _};
 
 use crate::command_line::{Command, CommandLine};
+use crate::output::Unwritten;
 
 /// The static program that users get has jemalloc: see `docs/adr/0011-allocator.md`.
 #[cfg(target_env = "musl")]
@@ -24,11 +26,14 @@ static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 fn main() -> ExitCode {
     match parse().and_then(|line| run(&line.command)) {
         Ok(code) => code,
-        // Whoever reads has seen enough, as `head` does.
-        Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
+            let unwritten = error.downcast_ref::<Unwritten>();
+            if unwritten.is_some_and(Unwritten::is_closed) {
+                return ExitCode::SUCCESS;
+            }
             eprintln!("error: {error:#}");
-            ExitCode::FAILURE
+            // For `check` and `test`, 1 is what came out, and that is not known here.
+            if unwritten.is_some() { ExitCode::from(2) } else { ExitCode::FAILURE }
         }
     }
 }
@@ -53,8 +58,4 @@ fn run(command: &Command) -> anyhow::Result<ExitCode> {
         Command::Generate(arguments) => generate::run(arguments),
     }?;
     Ok(ExitCode::SUCCESS)
-}
-
-fn is_broken_pipe(error: &anyhow::Error) -> bool {
-    error.downcast_ref::<std::io::Error>().is_some_and(|error| error.kind() == std::io::ErrorKind::BrokenPipe)
 }

@@ -15,6 +15,7 @@ use serde::{Deserialize, Serialize};
 use similar::{ChangeTag, TextDiff};
 
 use crate::check::{self, Failed, Found, Judgement, Subject};
+use crate::output;
 
 /// Run cases of rules, and compare what comes out with what is expected
 ///
@@ -99,13 +100,20 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         unread += 1;
         eprintln!("error: {problem}");
     }
+    let mut printed = Ok(());
+    let mut print = |text: String| {
+        // The other cases are still run: how they go is the exit code.
+        if printed.is_ok() {
+            printed = output::print(text);
+        }
+    };
     for case in &cases {
         match run_case(case, arguments.update) {
             Ok(Outcome::AsExpected) => {}
-            Ok(Outcome::Updated) => println!("{}: updated", case.display()),
+            Ok(Outcome::Updated) => print(format!("{}: updated\n", case.display())),
             Ok(Outcome::Differs(diff)) => {
                 differing += 1;
-                println!("{}: not as expected\n{diff}", case.display());
+                print(format!("{}: not as expected\n{diff}\n", case.display()));
             }
             Err(error) => {
                 unread += 1;
@@ -114,7 +122,12 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         }
     }
     let count = if cases.len() == 1 { "1 case".to_owned() } else { format!("{} cases", cases.len()) };
-    println!("{count}, {differing} not as expected, {unread} could not be run");
+    print(format!("{count}, {differing} not as expected, {unread} could not be run\n"));
+    if let Err(unwritten) = printed
+        && !unwritten.is_closed()
+    {
+        return Err(unwritten.into());
+    }
     Ok(match (unread, differing) {
         (0, 0) => ExitCode::SUCCESS,
         (0, _) => ExitCode::from(1),

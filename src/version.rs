@@ -2,6 +2,8 @@
 
 use clap::{Args, ValueEnum};
 
+use crate::output;
+
 /// Print the version, the commit and the target that this binary was built from
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
@@ -24,10 +26,10 @@ const COMMIT: &str = env!("PORTAL_COMMIT");
 const TARGET: &str = env!("PORTAL_TARGET");
 
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
-    match arguments.output {
-        Output::Text => println!("portal {VERSION} (commit {COMMIT}, target {TARGET})"),
+    let line = match arguments.output {
+        Output::Text => format!("portal {VERSION} (commit {COMMIT}, target {TARGET})\n"),
         // No field can hold a character that JSON escapes: a version, a commit's hash, a target triple.
-        Output::Json => println!(r#"{{"version":"{VERSION}","commit":"{COMMIT}","target":"{TARGET}"}}"#),
-    }
-    Ok(())
+        Output::Json => format!("{{\"version\":\"{VERSION}\",\"commit\":\"{COMMIT}\",\"target\":\"{TARGET}\"}}\n"),
+    };
+    Ok(output::print(line)?)
 }

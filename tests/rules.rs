@@ -148,7 +148,8 @@ fn standard_input_lists_and_custom_resources_are_read() {
 
 #[test]
 fn lists_in_lists_and_lists_that_name_their_items_are_judged() {
-    let rule = "name: p\nmatch: {gvk: [{kind: Pod}]}\nrule: spec.hostPID && len(cluster.pods.list(metadata.namespace)) == 2\n";
+    let rule =
+        "name: p\nmatch: {gvk: [{kind: Pod}]}\nrule: spec.hostPID && len(cluster.pods.list(metadata.namespace)) == 2\n";
     let list = "apiVersion: v1\nkind: List\nitems:\n- apiVersion: v1\n  kind: List\n  items:\n  - apiVersion: v1\n    kind: PodList\n\
                 \x20   items:\n    - metadata: {name: typed}\n      spec: {hostPID: true}\n\
                 - {apiVersion: v1, kind: Pod, metadata: {name: plain}, spec: {hostPID: true}}\n\
@@ -190,10 +191,8 @@ FOLDER/objects/a.yaml:1 Pod default/good
          spec.containers[0].name is \"a\"
 1 violation (1 deny) in 1 object, 1 rule",
     );
-    let audited = folder(&[
-        ("rules/a.yaml", format!("{rule}mode: [audit]\n").as_bytes()),
-        ("objects/a.yaml", GOOD.as_bytes()),
-    ]);
+    let audited =
+        folder(&[("rules/a.yaml", format!("{rule}mode: [audit]\n").as_bytes()), ("objects/a.yaml", GOOD.as_bytes())]);
     check(
         audited.path(),
         &[],
@@ -294,5 +293,38 @@ fn a_mistake_in_what_is_expected_has_its_place() {
         let text = String::from_utf8(output.stderr).unwrap().replace(folder.path().to_str().unwrap(), "FOLDER");
         assert_eq!(text, format!("error: FOLDER/case/expected.yaml:{said}\n"));
         assert_eq!(output.status.code(), Some(2));
+    }
+}
+
+#[test]
+fn output_that_cannot_be_written_is_an_error_and_no_panic() {
+    let folder = folder(&[
+        ("case/rules.yaml", RULE.as_bytes()),
+        ("case/input.yaml", BAD.as_bytes()),
+        ("case/expected.yaml", b"violations: []\n"),
+    ]);
+    let file = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let (rules, input, case) = (file("case/rules.yaml"), file("case/input.yaml"), file("case"));
+    let commands: [(&[&str], i32); 7] = [
+        (&["check", "-r", &rules, &input], 1),
+        (&["check", "-r", &rules, &input, "-o", "json"], 1),
+        (&["test", &case], 1),
+        (&["eval", "object", "-f", &input], 0),
+        (&["version"], 0),
+        (&["completion", "bash"], 0),
+        (&["generate", "command-line"], 0),
+    ];
+    for (arguments, code) in commands {
+        let run = |out: Stdio| {
+            let child = Command::new(env!("CARGO_BIN_EXE_portal")).args(arguments).stdout(out).output().unwrap();
+            (child.status.code(), String::from_utf8(child.stderr).unwrap())
+        };
+        let full = fs::File::options().write(true).open("/dev/full").unwrap();
+        let error = "error: the output could not be written: No space left on device (os error 28)\n";
+        assert_eq!(run(full.into()), (Some(2), error.to_owned()), "{arguments:?}");
+        // Whoever reads has seen enough: what came out is still in the exit code.
+        let (reader, writer) = std::io::pipe().unwrap();
+        drop(reader);
+        assert_eq!(run(writer.into()), (Some(code), String::new()), "{arguments:?}");
     }
 }

@@ -7,6 +7,7 @@ use portal_crds::{EnforcementAction, Severity};
 use serde_json::{Value, json};
 
 use crate::check::judge::{Failed, Found, Judgement, Subject};
+use crate::output::Unwritten;
 
 /// What a terminal shows in colour.
 struct Paint {
@@ -19,7 +20,7 @@ const GREEN: &str = "32";
 const BOLD: &str = "1";
 const FAINT: &str = "2";
 
-pub(crate) fn print_text(judgement: &Judgement) -> std::io::Result<()> {
+pub(crate) fn print_text(judgement: &Judgement) -> Result<(), Unwritten> {
     let out = std::io::stdout();
     let paint = Paint { is_on: out.is_terminal() && std::env::var_os("NO_COLOR").is_none() };
     let mut out = std::io::BufWriter::new(out.lock());
@@ -38,7 +39,7 @@ pub(crate) fn print_text(judgement: &Judgement) -> std::io::Result<()> {
         writeln!(out, "{} {}", paint.show(RED, "error:"), describe(failed))?;
     }
     writeln!(out, "{}", summary(judgement, &paint))?;
-    out.flush()
+    Ok(out.flush()?)
 }
 
 fn print_violation(out: &mut impl Write, found: &Found, paint: &Paint) -> std::io::Result<()> {
@@ -106,7 +107,7 @@ fn summary(judgement: &Judgement, paint: &Paint) -> String {
     text
 }
 
-pub(crate) fn print_json(judgement: &Judgement) -> anyhow::Result<()> {
+pub(crate) fn print_json(judgement: &Judgement) -> Result<(), Unwritten> {
     let (deny, warn, dryrun) = counts(judgement);
     let report = json!({
         "summary": {
@@ -122,7 +123,7 @@ pub(crate) fn print_json(judgement: &Judgement) -> anyhow::Result<()> {
     let mut out = std::io::stdout().lock();
     serde_json::to_writer_pretty(&mut out, &report)?;
     writeln!(out)?;
-    Ok(())
+    Ok(out.flush()?)
 }
 
 fn result(found: &Found) -> Value {
