@@ -179,8 +179,15 @@ where
         let (holder, task) = Holder::start(client.clone(), &lease, shutdown.0.clone());
         tasks.spawn(notice(task));
         tasks.spawn(follow_lease(holder.clone(), health.clone(), shutdown.clone()));
-        let writer =
-            Writer::new(client, &settings.namespace, &settings.instance, holder, health.clone(), metrics.clone());
+        let writer = Writer::new(
+            client,
+            &settings.namespace,
+            &settings.instance,
+            holder,
+            settings.timing,
+            health.clone(),
+            metrics.clone(),
+        );
         tasks.spawn(writer.run(heard, counts, sight, shutdown.clone()));
     }
     if let Some(path) = settings.rules_folder {

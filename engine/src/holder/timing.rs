@@ -97,7 +97,6 @@ impl Timing {
 
     /// How long something may take that only the holder does. Twice that is left of the term right before each renewal, so that
     /// one can begin at any time while renewals succeed.
-    #[cfg_attr(not(test), expect(dead_code, reason = "whoever writes as the holder has a time of its own"))]
     pub(crate) fn action_timeout(self) -> Duration {
         LONGEST_ACTION.min((self.renew_deadline - self.retry * 12 / 10) / 2)
     }

@@ -28,7 +28,7 @@ use tracing::{debug, info};
 
 use crate::{
     health::{Health, Part},
-    holder::{ActError, Holder},
+    holder::{ActError, Holder, Timing},
     metrics::Metrics,
     rules::{Report, cluster::Seen},
     run::Shutdown,
@@ -42,9 +42,6 @@ use self::{
     queue::{Lane, Queue, Tokens, pause},
 };
 
-/// How long a write may take. The Lease has to be held for longer than that.
-const TIMEOUT: Duration = Duration::from_secs(4);
-
 /// Who writes fields, for whoever asks the API server.
 const FIELD_MANAGER: &str = "portal-engine";
 
@@ -54,6 +51,8 @@ pub(crate) struct Writer {
     instance: String,
     namespace: String,
     holder: Holder,
+    /// How long a write may take. The Lease has to be held for longer than that.
+    timeout: Duration,
     health: Health,
     metrics: Metrics,
     instances: Instances,
@@ -103,6 +102,7 @@ impl Writer {
         namespace: &str,
         instance: &str,
         holder: Holder,
+        timing: Timing,
         health: Health,
         metrics: Metrics,
     ) -> Writer {
@@ -111,6 +111,7 @@ impl Writer {
             instance: instance.to_owned(),
             namespace: namespace.to_owned(),
             holder,
+            timeout: timing.action_timeout(),
             health,
             metrics,
             instances: Instances::new(instance),
@@ -349,13 +350,13 @@ impl Writer {
         self.counted.remove(&id);
         let body =
             json!({ "metadata": { "resourceVersion": seen.resource_version, "uid": seen.uid }, "status": patch });
-        let (api, holder) = (self.api(&id), self.holder.clone());
+        let (api, holder, timeout) = (self.api(&id), self.holder.clone(), self.timeout);
         self.lane(&id).started(id.clone());
         self.writes.spawn(async move {
             let parameters = PatchParams { field_manager: Some(FIELD_MANAGER.to_owned()), ..PatchParams::default() };
             let body = Patch::Merge(body);
             let write = |_| api.patch_status(&id.name, &parameters, &body);
-            let written = match holder.act(TIMEOUT, write).await {
+            let written = match holder.act(timeout, write).await {
                 Ok(Ok(object)) => Written::Done(Box::new(object)),
                 Ok(Err(error)) => Written::of(&id, &error),
                 Err(ActError::NotHeld) => Written::NotHeld,
