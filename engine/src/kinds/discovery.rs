@@ -1,8 +1,14 @@
 //! What the API server serves at this moment, asked at once or group by group.
 
+use std::time::Duration;
+
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::APIResourceList;
 use kube::{Client, core::discovery::v2::APIGroupDiscovery};
 use portal_core::kinds::{Kind, Kinds};
+use tokio::time::timeout;
+
+/// How long a group is waited for. The client asks a server that is unavailable for minutes, and the other groups wait.
+const PATIENCE: Duration = Duration::from_secs(5);
 
 /// A version of a group, as the server tells it.
 #[derive(Clone, Debug)]
@@ -36,7 +42,7 @@ pub async fn discover(client: &Client, before: Option<&Kinds>) -> Result<Kinds, 
 pub async fn discover_each(client: &Client, before: Option<&Kinds>) -> Result<Kinds, kube::Error> {
     let mut versions = Vec::new();
     for name in client.list_core_api_versions().await?.versions {
-        let resources = told(client.list_core_api_resources(&name).await)?;
+        let resources = told(client.list_core_api_resources(&name)).await?;
         versions.push(Version { group: String::new(), name, resources });
     }
     for group in client.list_api_groups().await?.groups {
@@ -44,7 +50,7 @@ pub async fn discover_each(client: &Client, before: Option<&Kinds>) -> Result<Ki
         let mut served = group.versions;
         served.sort_by_key(|served| Some(&served.version) != preferred.as_ref());
         for served in served {
-            let resources = told(client.list_api_group_resources(&served.group_version).await)?;
+            let resources = told(client.list_api_group_resources(&served.group_version)).await?;
             versions.push(Version { group: group.name.clone(), name: served.version, resources });
         }
     }
@@ -70,14 +76,16 @@ fn versions_of(group: APIGroupDiscovery) -> Vec<Version> {
     versions.collect()
 }
 
-/// What came of asking for a version of a group. Only an API server that is not reached is an error.
-fn told(answer: Result<APIResourceList, kube::Error>) -> Result<Option<Vec<Resource>>, kube::Error> {
-    match answer {
-        Ok(list) => Ok(Some(resources_of(&list))),
+/// What comes of asking for a version of a group. Only an API server that is not reached is an error.
+async fn told(
+    answer: impl Future<Output = Result<APIResourceList, kube::Error>>,
+) -> Result<Option<Vec<Resource>>, kube::Error> {
+    match timeout(PATIENCE, answer).await {
+        Ok(Ok(list)) => Ok(Some(resources_of(&list))),
         // It is gone since the groups were listed.
-        Err(kube::Error::Api(status)) if status.code == 404 => Ok(Some(Vec::new())),
-        Err(kube::Error::Api(_)) => Ok(None),
-        Err(error) => Err(error),
+        Ok(Err(kube::Error::Api(status))) if status.code == 404 => Ok(Some(Vec::new())),
+        Ok(Err(kube::Error::Api(_))) | Err(_) => Ok(None),
+        Ok(Err(error)) => Err(error),
     }
 }
 
@@ -143,6 +151,8 @@ fn add(kinds: &mut Vec<Kind>, first: usize, group: &str, version: &str, resource
 
 #[cfg(test)]
 mod tests {
+    use std::future::{pending, ready};
+
     use super::*;
 
     fn version(group: &str, name: &str, kinds: Option<&[&str]>) -> Version {
@@ -200,15 +210,17 @@ mod tests {
         check(&merge([version("acme.io", "v2", None)], None), &[]);
     }
 
-    #[test]
-    fn a_version_that_is_gone_has_no_kinds_and_one_that_fails_cannot_be_told() {
-        let answer = |code: u16| {
+    #[tokio::test(start_paused = true)]
+    async fn a_version_that_is_gone_has_no_kinds_and_one_that_fails_cannot_be_told() {
+        let answer = async |code: u16| {
             let mut status = kube::core::Status::failure("something", "Something");
             status.code = code;
-            told(Err(kube::Error::Api(status.boxed()))).map(|resources| resources.map(|resources| resources.len()))
+            let resources = told(ready(Err(kube::Error::Api(status.boxed())))).await.unwrap();
+            resources.map(|resources| resources.len())
         };
-        assert_eq!(answer(404).unwrap(), Some(0));
-        assert_eq!(answer(503).unwrap(), None);
-        assert!(told(Err(kube::Error::LinesCodecMaxLineLengthExceeded)).is_err());
+        assert_eq!(answer(404).await, Some(0));
+        assert_eq!(answer(503).await, None);
+        assert!(told(pending()).await.unwrap().is_none());
+        assert!(told(ready(Err(kube::Error::LinesCodecMaxLineLengthExceeded))).await.is_err());
     }
 }
