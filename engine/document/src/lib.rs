@@ -40,7 +40,7 @@ pub use document::Document;
 pub use error::{Error, Found, Position};
 pub use intern::{Interner, Symbol};
 pub use key::Key;
-pub use node::{Array, Elements, Entries, Node, Object, View};
+pub use node::{Array, Elements, Entries, NoObject, Node, Object, View};
 pub use options::{Interning, Limits, Options};
 pub use path::{Path, PathError, Segment};
 pub use yaml::{Step, YamlDocument, element_lines, from_yaml, locate};

@@ -16,6 +16,10 @@ pub struct Node<'d> {
     position: u32,
 }
 
+/// A key was looked for in a value that has none: a string, a number, a bool or an array.
+#[derive(Debug, Clone, Copy, Eq, PartialEq)]
+pub struct NoObject;
+
 /// What a [`Node`] is.
 #[derive(Debug, Clone, Copy)]
 pub enum View<'d> {
@@ -96,12 +100,13 @@ impl<'d> Node<'d> {
     /// The value of a key. Nothing when it is missing or this is no object.
     #[inline]
     pub fn get(self, key: &Key) -> Option<Node<'d>> {
-        self.follow(slice::from_ref(key))
+        self.follow(slice::from_ref(key)).unwrap_or_default()
     }
 
-    /// The value that keys lead to, each below the one before.
+    /// The value that keys lead to, each below the one before. Nothing when one is missing, or below `null`. What is on the way
+    /// and has no keys at all, such as a string, is an error.
     #[inline]
-    pub fn follow(self, keys: &[Key]) -> Option<Node<'d>> {
+    pub fn follow(self, keys: &[Key]) -> Result<Option<Node<'d>>, NoObject> {
         let mut node = self;
         let mut keys = keys.iter();
         // What nearly all look-ups are. The rest is behind one call at the end, for which nothing has to be saved.
@@ -112,22 +117,30 @@ impl<'d> Node<'d> {
             }
             let (shape, first) = tape::shaped_place(word);
             let Some(place) = key.known_place(shape) else { return node.follow_any(keys.as_slice()) };
-            node = Node::new(self.document, first + place?);
+            let Some(place) = place else { return Ok(None) };
+            node = Node::new(self.document, first + place);
             keys.next();
         }
-        Some(node)
+        Ok(Some(node))
     }
 
     #[inline(never)]
-    fn follow_any(self, keys: &[Key]) -> Option<Node<'d>> {
-        keys.iter().try_fold(self, |node, key| {
+    fn follow_any(self, keys: &[Key]) -> Result<Option<Node<'d>>, NoObject> {
+        let mut node = self;
+        for key in keys {
             let word = node.word();
-            if tape::tag_of(word) == tag::SHAPED {
-                let (shape, first) = tape::shaped_place(word);
-                return Some(Node::new(self.document, first + key.place_in(shape)?));
-            }
-            node.as_object()?.get(key)
-        })
+            let found = match tape::tag_of(word) {
+                tag::SHAPED => {
+                    let (shape, first) = tape::shaped_place(word);
+                    key.place_in(shape).map(|place| Node::new(self.document, first + place))
+                }
+                tag::NULL => None,
+                _ => node.as_object().ok_or(NoObject)?.get(key),
+            };
+            let Some(found) = found else { return Ok(None) };
+            node = found;
+        }
+        Ok(Some(node))
     }
 
     /// The value of a key that is not prepared. [`Node::get`] is faster when the key is used again.

@@ -40,7 +40,36 @@ pub(crate) struct Builtin {
     /// An expression that shows it, and what that is.
     pub(crate) example: (&'static str, &'static str),
     check: Check,
+    /// What is known of the fields of its result.
+    pub(crate) gives: Gives,
     pub(crate) run: Run,
+}
+
+/// What comes of the arguments, so that what is known of them is known of the result.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Gives {
+    /// Something else: its type says everything.
+    Type,
+    /// A list of elements of the first argument.
+    Elements,
+    /// An element of the first argument, or nil.
+    Element,
+    /// An element, or a field, of the first argument, or nil.
+    Member,
+    /// A list of the elements of all arguments.
+    AllElements,
+    /// A list of what is in the lists in the first argument.
+    Flat,
+    /// A list of keys and values of the first argument, each two in a list.
+    Pairs,
+    /// A map of the second elements of the elements of the first argument.
+    Paired,
+    /// A map of lists of elements of the first argument.
+    Groups,
+    /// A list of what the body returns.
+    Bodies,
+    /// What the body returns, or what it began with.
+    Reduced,
 }
 
 /// The part of the reference page that a function is in.

@@ -4,6 +4,7 @@
 //! Nodes are visited in the order in which Go's checker visits them, so that of several mistakes the same one is shown.
 
 mod calls;
+mod form;
 mod known;
 mod members;
 mod operators;
@@ -24,7 +25,7 @@ use crate::{
     warning::Warning,
 };
 
-use self::known::Known;
+use self::{form::Form, known::Known};
 
 /// How an expression is read.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -106,7 +107,7 @@ struct Compiler<'s> {
 struct Scope<'s> {
     item: Known<'s>,
     has_index: bool,
-    has_accumulator: bool,
+    accumulator: Option<Known<'s>>,
     /// Whether the body looks at the element at all.
     uses_item: bool,
 }
@@ -221,8 +222,8 @@ impl<'s> Compiler<'s> {
                 Ok(Typed { op: Op { kind: Kind::Item, at }, known })
             }
             "index" if scope.has_index => Ok(Typed { op: Op { kind: Kind::Index, at }, known: Known::of(Type::INT) }),
-            "acc" if scope.has_accumulator => {
-                Ok(Typed { op: Op { kind: Kind::Accumulator, at }, known: Known::unknown() })
+            "acc" if let Some(known) = &scope.accumulator => {
+                Ok(Typed { op: Op { kind: Kind::Accumulator, at }, known: known.clone() })
             }
             _ => Err(self.error(at, format!("there is no `#{name}` here"))),
         }
@@ -231,20 +232,33 @@ impl<'s> Compiler<'s> {
     fn array(&mut self, at: u32, elements: &[Id]) -> Result<Typed<'s>, Error> {
         let mut ops = Vec::with_capacity(elements.len());
         let mut kinds = Vec::with_capacity(elements.len());
+        let mut forms = Vec::with_capacity(elements.len());
         for element in elements {
             let typed = self.value(*element)?;
             ops.push(typed.op);
             kinds.push(typed.known.kind);
+            forms.push(typed.known.form);
         }
-        Ok(Typed { op: Op { kind: Kind::Array(ops.into()), at }, known: Known::of(known::array_of(&kinds)) })
+        let known = self.formed(Known::of(known::array_of(&kinds)), Form::list(Form::any_of(forms)));
+        Ok(Typed { op: Op { kind: Kind::Array(ops.into()), at }, known })
     }
 
     fn map(&mut self, at: u32, pairs: &[(Id, Id)]) -> Result<Typed<'s>, Error> {
+        let tree = self.tree;
         let mut ops = Vec::with_capacity(pairs.len());
+        let mut fields = Vec::with_capacity(pairs.len());
         for (key, value) in pairs {
-            ops.push((self.value(*key)?.op, self.value(*value)?.op));
+            let (key_op, value) = (self.value(*key)?.op, self.value(*value)?);
+            ops.push((key_op, value.op));
+            let name = if let Syntax::Text(name) = tree.kind(*key) { Some(name.as_ref()) } else { None };
+            fields.push((name, value.known.form));
         }
-        Ok(Typed { op: Op { kind: Kind::Map(ops.into()), at }, known: Known::of(Type::MAP) })
+        let written_out: Option<Vec<_>> = fields.iter().map(|(name, form)| Some(((*name)?, form.clone()))).collect();
+        let form = match written_out {
+            Some(fields) => Form::Record(fields.into()),
+            None => Form::map(Form::any_of(fields.into_iter().map(|(_, form)| form))),
+        };
+        Ok(Typed { op: Op { kind: Kind::Map(ops.into()), at }, known: self.formed(Known::of(Type::MAP), form) })
     }
 
     fn conditional(&mut self, at: u32, condition: Id, yes: Id, no: Id) -> Result<Typed<'s>, Error> {
@@ -255,7 +269,7 @@ impl<'s> Compiler<'s> {
             return Err(self.error(condition_at, format!("a condition must be true or false, and this is {kind}")));
         }
         let (yes, no) = (self.value(yes)?, self.value(no)?);
-        let known = Known::either(&yes.known, &no.known);
+        let known = self.formed(Known::either(&yes.known, &no.known), yes.known.form.or(no.known.form));
         let kind = Kind::Conditional { condition: condition.op.into(), yes: yes.op.into(), no: no.op.into() };
         Ok(Typed { op: Op { kind, at }, known })
     }
@@ -295,6 +309,11 @@ impl<'s> Compiler<'s> {
             known = typed.known;
         }
         Ok(Typed { op: Op { kind: Kind::Sequence(ops.into()), at }, known })
+    }
+
+    /// What is known of a value, with its fields. Strict mode knows what Go knows, and no more.
+    fn formed(&self, known: Known<'s>, form: Form<'s>) -> Known<'s> {
+        if self.strict { known } else { known.formed(form) }
     }
 
     fn at(&self, id: Id) -> u32 {

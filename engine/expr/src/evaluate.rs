@@ -9,7 +9,7 @@ mod tests;
 use std::cell::Cell;
 
 use bumpalo::Bump;
-use portal_document::Key;
+use portal_document::{Key, NoObject, Node};
 
 use crate::{
     builtins,
@@ -140,10 +140,12 @@ impl<'a, 'm> Evaluation<'a, 'm> {
         match &op.kind {
             Kind::Constant(constant) => Ok(constant.value()),
             Kind::Path { base, keys, missing } => match self.place(base, frame) {
-                Some(Value::Node(node)) => Ok(missing.or(node.follow(keys).map_or(Value::Nil, Value::from_node))),
+                Some(Value::Node(node)) => self.follow(op, node, keys, *missing),
                 _ => self.path(op, base, keys, *missing, frame),
             },
-            Kind::Computed { base, field, missing, .. } => self.computed(op, base, *field, *missing, frame),
+            Kind::Computed { base, field, name, of_text, missing } => {
+                self.computed(op, base, (*field, name, *of_text), *missing, frame)
+            }
             Kind::Coalesce { first, second } => self.coalesce(first, second, frame),
             _ => match self.place(op, frame) {
                 Some(value) => Ok(value),
@@ -158,14 +160,14 @@ impl<'a, 'm> Evaluation<'a, 'm> {
         &self,
         op: &'a Op,
         base: &'a Op,
-        field: ComputedId,
+        (field, name, of_text): (ComputedId, &'a str, bool),
         missing: Missing,
         frame: &Frame<'a>,
     ) -> Outcome<'a> {
         self.step(base)?;
         let base = match &base.kind {
             Kind::Path { base: below, keys, missing } => match self.place(below, frame) {
-                Some(Value::Node(node)) => missing.or(node.follow(keys).map_or(Value::Nil, Value::from_node)),
+                Some(Value::Node(node)) => self.follow(base, node, keys, *missing)?,
                 _ => self.path(base, below, keys, *missing, frame)?,
             },
             _ => self.value(base, frame)?,
@@ -173,7 +175,11 @@ impl<'a, 'm> Evaluation<'a, 'm> {
         match base {
             Value::Nil => Ok(missing.or(Value::Nil)),
             value => {
-                let computed = self.host.computed(field, value, self.machine);
+                let computed = match value {
+                    Value::Text(_) if of_text => self.host.computed(field, value, self.machine),
+                    Value::Node(_) if !of_text => self.host.computed(field, value, self.machine),
+                    _ => operators::fetch(self.machine, value, Value::Text(name)),
+                };
                 computed.map(|value| missing.or(value)).map_err(|failure| self.fail(failure, op.at))
             }
         }
@@ -201,14 +207,28 @@ impl<'a, 'm> Evaluation<'a, 'm> {
             Some(value) => value,
             None => self.value(base, frame)?,
         };
-        let value = match base {
-            Value::Node(node) => node.follow(keys).map_or(Value::Nil, Value::from_node),
-            other => keys
-                .iter()
-                .try_fold(other, |value, key| operators::fetch_key(self.machine, value, key))
-                .map_err(|failure| self.fail(failure, op.at))?,
-        };
-        Ok(missing.or(value))
+        match base {
+            Value::Node(node) => self.follow(op, node, keys, missing),
+            other => self.fetch_all(op, other, keys, missing),
+        }
+    }
+
+    /// What keys lead to, below a place in a document.
+    #[inline(always)]
+    fn follow(&self, op: &'a Op, node: Node<'a>, keys: &'a [Key], missing: Missing) -> Outcome<'a> {
+        match node.follow(keys) {
+            Ok(found) => Ok(missing.or(found.map_or(Value::Nil, Value::from_node))),
+            // Says what is on the way.
+            Err(NoObject) => self.fetch_all(op, Value::Node(node), keys, missing),
+        }
+    }
+
+    #[inline(never)]
+    fn fetch_all(&self, op: &'a Op, base: Value<'a>, keys: &'a [Key], missing: Missing) -> Outcome<'a> {
+        keys.iter()
+            .try_fold(base, |value, key| operators::fetch_key(self.machine, value, key))
+            .map(|value| missing.or(value))
+            .map_err(|failure| self.fail(failure, op.at))
     }
 
     /// Runs an operation whose step is paid.
@@ -235,7 +255,9 @@ impl<'a, 'm> Evaluation<'a, 'm> {
             Kind::Index => Ok(Value::Int(frame.index)),
             Kind::Accumulator => Ok(frame.accumulator),
             Kind::Path { base, keys, missing } => self.path(op, base, keys, *missing, frame),
-            Kind::Computed { base, field, missing, .. } => self.computed(op, base, *field, *missing, frame),
+            Kind::Computed { base, field, name, of_text, missing } => {
+                self.computed(op, base, (*field, name, *of_text), *missing, frame)
+            }
             Kind::Field { base, key, optional } => match self.run(base, frame)? {
                 Value::Nil if *optional => Err(self.skip()),
                 value => operators::fetch_key(self.machine, value, key).map_err(fail),

@@ -68,11 +68,13 @@ pub(crate) enum Kind {
         keys: Box<[Key]>,
         missing: Missing,
     },
-    /// A field that the host computes.
+    /// A field that the host computes, where the base is what it is computed from. Of anything else it is read.
     Computed {
         base: Box<Op>,
         field: ComputedId,
         name: Box<str>,
+        /// Whether it is a field of text, rather than of an object.
+        of_text: bool,
         missing: Missing,
     },
     /// `.name` as in Go: an error on nil. With `optional` a nil base skips the chain.

@@ -10,6 +10,8 @@ pub struct Schema {
     roots: HashMap<String, Root>,
     objects: Vec<Object>,
     functions: HashMap<String, Function>,
+    /// The fields that the host computes of objects, with the names of the objects.
+    computed: HashMap<String, String>,
     slots: u16,
 }
 
@@ -143,13 +145,22 @@ impl Schema {
 
     /// Adds an object that shapes can refer to.
     pub fn add_object(&mut self, object: Object) -> ObjectId {
+        let id = ObjectId(self.objects.len() as u16);
+        let fields = object.fields.clone();
         self.objects.push(object);
-        ObjectId(self.objects.len() as u16 - 1)
+        self.set_fields(id, fields);
+        id
     }
 
     /// Gives an object that was added before its fields, for objects that refer to each other.
     pub fn set_fields(&mut self, id: ObjectId, fields: HashMap<String, Field>) {
-        self.objects[id.0 as usize].fields = fields;
+        let object = &mut self.objects[id.0 as usize];
+        // An object without any other field is text.
+        if fields.values().any(|field| field.computed.is_none()) {
+            let computed = fields.iter().filter(|(_, field)| field.computed.is_some());
+            self.computed.extend(computed.map(|(name, _)| (name.clone(), object.name.clone())));
+        }
+        object.fields = fields;
     }
 
     /// Adds a function.
@@ -165,6 +176,11 @@ impl Schema {
     /// An object.
     pub fn object(&self, id: ObjectId) -> &Object {
         &self.objects[id.0 as usize]
+    }
+
+    /// An object of which the host computes a field of this name.
+    pub(crate) fn computes(&self, field: &str) -> Option<&str> {
+        self.computed.get(field).map(String::as_str)
     }
 
     /// The function of this name.

@@ -20,6 +20,11 @@ const OBJECT: &str = r#"{"kind": "Pod", "spec": {"containers": [
     {"name": "log", "image": "log:1"}
 ]}}"#;
 
+const SPEC: &str = r#"{"containers": [
+    {"image": "web:1.2", "privileged": true},
+    {"image": "log:1", "privileged": false}
+], "name": "pod"}"#;
+
 impl Pod {
     pub(crate) fn new() -> Self {
         let mut schema = Schema::new();
@@ -65,8 +70,19 @@ impl Pod {
             result: Shape::Int,
             id: FunctionId(8),
         });
+        let spec = schema.add_object(Object {
+            name: "a spec".to_owned(),
+            fields: HashMap::from([
+                ("containers".to_owned(), field(Shape::list(Shape::Object(container)))),
+                ("name".to_owned(), field(Shape::Text)),
+                ("priority".to_owned(), field(Shape::Int)),
+                ("size".to_owned(), Field { shape: Shape::Int, computed: Some(ComputedId(1)) }),
+            ]),
+            open: false,
+        });
+        schema.add_root("spec", Shape::Object(spec));
         let parse = |text: &str| Document::parse(text.as_bytes(), &Options::default()).expect("the test's own JSON");
-        Self { schema, documents: vec![parse(CONTAINER), parse(OBJECT)] }
+        Self { schema, documents: vec![parse(CONTAINER), parse(OBJECT), parse("null"), parse(SPEC)] }
     }
 
     pub(crate) fn compile(&self, source: &str) -> Result<Program, crate::Error> {

@@ -97,6 +97,50 @@ fn sugar_belongs_to_the_type() {
 }
 
 #[test]
+fn sugar_and_mistyped_fields_are_seen_through_functions_and_operators() {
+    let all = "concat(spec.containers, spec.initContainers)";
+    check(
+        &pod_rule(&format!("any({all}, .image.registry == 'registry:5000' && .containerType == 'init')")),
+        POD,
+        expect![[r#"
+            r: concat(spec.containers, spec.initContainers)[2].image.registry is "registry:5000", concat(spec.containers, spec.initContainers)[2].containerType is "init" (concat(spec.containers, spec.initContainers)[2].image.registry is "registry:5000", concat(spec.containers, spec.initContainers)[2].containerType is "init")"#]],
+    );
+    check(
+        &pod_rule("count(map(spec.containers, .securityContext), .seccompProfileType == 'Unconfined') == 1"),
+        POD,
+        expect!["r: the value is 1 (the value is 1)"],
+    );
+    check(
+        &pod_rule("any(filter(spec.containers, .name != 'proxy'), .securityContext.privilged == true)"),
+        POD,
+        expect![[r#"
+            Error: rule r: rule: 1:65: SecurityContext has no field `privilged`, did you mean `privileged`?
+             | any(filter(spec.containers, .name != 'proxy'), .securityContext.privilged == true)
+             |                                                                 ^"#]],
+    );
+}
+
+#[test]
+fn sugar_on_an_object_that_is_not_typed_is_no_quiet_nil() {
+    check(
+        &pod_rule("any(object.spec.containers, .image.tag == 'latest')"),
+        POD,
+        expect![[r#"
+            r failed: 1:36: cannot fetch tag from string
+             | any(object.spec.containers, .image.tag == 'latest')
+             |                                    ^"#]],
+    );
+    check(
+        &pod_rule("any(object.spec.containers, .containerType == 'init')"),
+        POD,
+        expect![[r#"
+            Warning: rule r: rule: 1:30: `containerType` is worked out for Container where that is known: here it is a field like any other, and may be missing
+             | any(object.spec.containers, .containerType == 'init')
+             |                              ^"#]],
+    );
+}
+
+#[test]
 fn what_the_pod_says_does_not_read_like_what_its_container_says() {
     check(
         &pod_rule("container.name == 'app' && securityContext.runAsUser == container.securityContext.runAsUser"),

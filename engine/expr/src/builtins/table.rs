@@ -1,7 +1,7 @@
 //! The table of functions, in the order of the reference page.
 
 use super::{
-    Builtin, Group, Run,
+    Builtin, Gives, Group, Run,
     check::{
         self, Check,
         Parameter::{Any, Int, List, Text},
@@ -19,6 +19,7 @@ pub(crate) static BUILTINS: &[Builtin] = &[
         about: "whether the predicate is true for every element",
         example: ("all([1, 2], # > 0)", "true"),
         check: Check::With(check::quantifier),
+        gives: Gives::Type,
         run: Run::Predicate,
     },
     Builtin {
@@ -28,6 +29,7 @@ pub(crate) static BUILTINS: &[Builtin] = &[
         about: "whether the predicate is true for no element",
         example: ("none([1, 2], # > 2)", "true"),
         check: Check::With(check::quantifier),
+        gives: Gives::Type,
         run: Run::Predicate,
     },
     Builtin {
@@ -37,6 +39,7 @@ pub(crate) static BUILTINS: &[Builtin] = &[
         about: "whether the predicate is true for some element",
         example: ("any([1, 2], # > 1)", "true"),
         check: Check::With(check::quantifier),
+        gives: Gives::Type,
         run: Run::Predicate,
     },
     Builtin {
@@ -46,6 +49,7 @@ pub(crate) static BUILTINS: &[Builtin] = &[
         about: "whether the predicate is true for exactly one element",
         example: ("one([1, 2], # > 1)", "true"),
         check: Check::With(check::quantifier),
+        gives: Gives::Type,
         run: Run::Predicate,
     },
     Builtin {
@@ -55,6 +59,7 @@ pub(crate) static BUILTINS: &[Builtin] = &[
         about: "the elements for which the predicate is true",
         example: ("filter([1, 2, 3], # > 1)", "[2, 3]"),
         check: Check::With(check::filter),
+        gives: Gives::Elements,
         run: Run::Predicate,
     },
     Builtin {
@@ -64,6 +69,7 @@ pub(crate) static BUILTINS: &[Builtin] = &[
         about: "what the predicate returns for each element",
         example: ("map([1, 2], # * 10)", "[10, 20]"),
         check: Check::With(check::map),
+        gives: Gives::Bodies,
         run: Run::Predicate,
     },
     Builtin {
@@ -73,6 +79,7 @@ pub(crate) static BUILTINS: &[Builtin] = &[
         about: "the first element for which the predicate is true, or nil",
         example: ("find([1, 2, 3], # > 1)", "2"),
         check: Check::With(check::find),
+        gives: Gives::Element,
         run: Run::Predicate,
     },
     Builtin {
@@ -82,6 +89,7 @@ pub(crate) static BUILTINS: &[Builtin] = &[
         about: "the index of the first element for which the predicate is true, or nil",
         example: ("findIndex([1, 2, 3], # > 1)", "1"),
         check: Check::With(check::find_index),
+        gives: Gives::Type,
         run: Run::Predicate,
     },
     Builtin {
@@ -91,6 +99,7 @@ pub(crate) static BUILTINS: &[Builtin] = &[
         about: "the last element for which the predicate is true, or nil",
         example: ("findLast([1, 2, 3], # > 1)", "3"),
         check: Check::With(check::find),
+        gives: Gives::Element,
         run: Run::Predicate,
     },
     Builtin {
@@ -100,6 +109,7 @@ pub(crate) static BUILTINS: &[Builtin] = &[
         about: "the index of the last element for which the predicate is true, or nil",
         example: ("findLastIndex([1, 2, 3], # > 1)", "2"),
         check: Check::With(check::find_index),
+        gives: Gives::Type,
         run: Run::Predicate,
     },
     Builtin {
@@ -109,6 +119,7 @@ pub(crate) static BUILTINS: &[Builtin] = &[
         about: "for how many elements the predicate is true; without one, how many elements are true",
         example: ("count([1, 2, 3], # > 1)", "2"),
         check: Check::With(check::count_of),
+        gives: Gives::Type,
         run: Run::Predicate,
     },
     Builtin {
@@ -118,6 +129,7 @@ pub(crate) static BUILTINS: &[Builtin] = &[
         about: "the sum of the elements, or of what the predicate returns for each",
         example: ("sum([1, 2, 3])", "6"),
         check: Check::With(check::sum),
+        gives: Gives::Type,
         run: Run::Predicate,
     },
     Builtin {
@@ -127,6 +139,7 @@ pub(crate) static BUILTINS: &[Builtin] = &[
         about: "the elements by what the predicate returns for them",
         example: ("groupBy([1, 2, 3], # % 2)[1]", "[1, 3]"),
         check: Check::With(check::group_by),
+        gives: Gives::Groups,
         run: Run::Predicate,
     },
     Builtin {
@@ -136,6 +149,7 @@ pub(crate) static BUILTINS: &[Builtin] = &[
         about: "the elements in the order of what the predicate returns for them; order is \"asc\" or \"desc\"",
         example: ("sortBy([{n: 2}, {n: 1}], .n)[0].n", "1"),
         check: Check::With(check::sort_by),
+        gives: Gives::Elements,
         run: Run::Predicate,
     },
     Builtin {
@@ -145,6 +159,7 @@ pub(crate) static BUILTINS: &[Builtin] = &[
         about: "one value from all elements: the predicate gets what it returned before as #acc",
         example: ("reduce([1, 2, 3], #acc + #)", "6"),
         check: Check::With(check::reduce),
+        gives: Gives::Reduced,
         run: Run::Predicate,
     },
     Builtin {
@@ -154,6 +169,7 @@ pub(crate) static BUILTINS: &[Builtin] = &[
         about: "the text without white space, or without the characters, at both ends",
         example: ("trim(\"  a \")", "\"a\""),
         check: Check::Parameters(&[Text, Text], 1, Type::TEXT),
+        gives: Gives::Type,
         run: Run::Function(text::trim),
     },
     Builtin {
@@ -163,6 +179,7 @@ pub(crate) static BUILTINS: &[Builtin] = &[
         about: "the text without a prefix, by default one space",
         example: ("trimPrefix(\"v1.2\", \"v\")", "\"1.2\""),
         check: Check::Parameters(&[Text, Text], 1, Type::TEXT),
+        gives: Gives::Type,
         run: Run::Function(text::trim_prefix),
     },
     Builtin {
@@ -172,6 +189,7 @@ pub(crate) static BUILTINS: &[Builtin] = &[
         about: "the text without a suffix, by default one space",
         example: ("trimSuffix(\"a.txt\", \".txt\")", "\"a\""),
         check: Check::Parameters(&[Text, Text], 1, Type::TEXT),
+        gives: Gives::Type,
         run: Run::Function(text::trim_suffix),
     },
     Builtin {
@@ -181,6 +199,7 @@ pub(crate) static BUILTINS: &[Builtin] = &[
         about: "the text in capital letters",
         example: ("upper(\"abc\")", "\"ABC\""),
         check: Check::Parameters(&[Text], 0, Type::TEXT),
+        gives: Gives::Type,
         run: Run::Function(text::upper),
     },
     Builtin {
@@ -190,6 +209,7 @@ pub(crate) static BUILTINS: &[Builtin] = &[
         about: "the text in small letters",
         example: ("lower(\"ABC\")", "\"abc\""),
         check: Check::Parameters(&[Text], 0, Type::TEXT),
+        gives: Gives::Type,
         run: Run::Function(text::lower),
     },
     Builtin {
@@ -199,6 +219,7 @@ pub(crate) static BUILTINS: &[Builtin] = &[
         about: "the parts between separators, at most n",
         example: ("split(\"a,b,c\", \",\")", "[\"a\", \"b\", \"c\"]"),
         check: Check::Parameters(&[Text, Text, Int], 1, Type::TEXTS),
+        gives: Gives::Type,
         run: Run::Function(text::split),
     },
     Builtin {
@@ -208,6 +229,7 @@ pub(crate) static BUILTINS: &[Builtin] = &[
         about: "the parts with the separator that ends each, at most n",
         example: ("splitAfter(\"a,b\", \",\")", "[\"a,\", \"b\"]"),
         check: Check::Parameters(&[Text, Text, Int], 1, Type::TEXTS),
+        gives: Gives::Type,
         run: Run::Function(text::split_after),
     },
     Builtin {
@@ -217,6 +239,7 @@ pub(crate) static BUILTINS: &[Builtin] = &[
         about: "the text with new instead of old, at most n times",
         example: ("replace(\"aaa\", \"a\", \"b\", 2)", "\"bba\""),
         check: Check::Parameters(&[Text, Text, Text, Int], 1, Type::TEXT),
+        gives: Gives::Type,
         run: Run::Function(text::replace),
     },
     Builtin {
@@ -226,6 +249,7 @@ pub(crate) static BUILTINS: &[Builtin] = &[
         about: "the text n times",
         example: ("repeat(\"ab\", 2)", "\"abab\""),
         check: Check::Parameters(&[Text, Int], 0, Type::TEXT),
+        gives: Gives::Type,
         run: Run::Function(text::repeat),
     },
     Builtin {
@@ -235,6 +259,7 @@ pub(crate) static BUILTINS: &[Builtin] = &[
         about: "the texts of an array in one",
         example: ("join([\"a\", \"b\"], \"-\")", "\"a-b\""),
         check: Check::Parameters(&[List, Text], 1, Type::TEXT),
+        gives: Gives::Type,
         run: Run::Function(text::join),
     },
     Builtin {
@@ -244,6 +269,7 @@ pub(crate) static BUILTINS: &[Builtin] = &[
         about: "where the part first is, in bytes from the start, or -1",
         example: ("indexOf(\"abab\", \"b\")", "1"),
         check: Check::Parameters(&[Text, Text], 0, Type::INT),
+        gives: Gives::Type,
         run: Run::Function(text::index_of),
     },
     Builtin {
@@ -253,6 +279,7 @@ pub(crate) static BUILTINS: &[Builtin] = &[
         about: "where the part last is, in bytes from the start, or -1",
         example: ("lastIndexOf(\"abab\", \"b\")", "3"),
         check: Check::Parameters(&[Text, Text], 0, Type::INT),
+        gives: Gives::Type,
         run: Run::Function(text::last_index_of),
     },
     Builtin {
@@ -262,6 +289,7 @@ pub(crate) static BUILTINS: &[Builtin] = &[
         about: "whether the text starts with the prefix",
         example: ("hasPrefix(\"abc\", \"ab\")", "true"),
         check: Check::Parameters(&[Text, Text], 0, Type::BOOL),
+        gives: Gives::Type,
         run: Run::Function(text::has_prefix),
     },
     Builtin {
@@ -271,6 +299,7 @@ pub(crate) static BUILTINS: &[Builtin] = &[
         about: "whether the text ends with the suffix",
         example: ("hasSuffix(\"abc\", \"bc\")", "true"),
         check: Check::Parameters(&[Text, Text], 0, Type::BOOL),
+        gives: Gives::Type,
         run: Run::Function(text::has_suffix),
     },
     Builtin {
@@ -280,6 +309,7 @@ pub(crate) static BUILTINS: &[Builtin] = &[
         about: "the number without its sign",
         example: ("abs(-5)", "5"),
         check: Check::With(check::abs),
+        gives: Gives::Type,
         run: Run::Function(number::abs),
     },
     Builtin {
@@ -289,6 +319,7 @@ pub(crate) static BUILTINS: &[Builtin] = &[
         about: "the next whole number above, as a float",
         example: ("ceil(1.2)", "2.0"),
         check: Check::With(check::rounded),
+        gives: Gives::Type,
         run: Run::Function(number::ceil),
     },
     Builtin {
@@ -298,6 +329,7 @@ pub(crate) static BUILTINS: &[Builtin] = &[
         about: "the next whole number below, as a float",
         example: ("floor(1.8)", "1.0"),
         check: Check::With(check::rounded),
+        gives: Gives::Type,
         run: Run::Function(number::floor),
     },
     Builtin {
@@ -307,6 +339,7 @@ pub(crate) static BUILTINS: &[Builtin] = &[
         about: "the nearest whole number, as a float; halves away from zero",
         example: ("round(1.5)", "2.0"),
         check: Check::With(check::rounded),
+        gives: Gives::Type,
         run: Run::Function(number::round),
     },
     Builtin {
@@ -316,6 +349,7 @@ pub(crate) static BUILTINS: &[Builtin] = &[
         about: "the largest number, also in arrays",
         example: ("max([1, 5], 3)", "5"),
         check: Check::With(check::aggregate),
+        gives: Gives::Type,
         run: Run::Function(number::max),
     },
     Builtin {
@@ -325,6 +359,7 @@ pub(crate) static BUILTINS: &[Builtin] = &[
         about: "the smallest number, also in arrays",
         example: ("min([1, 5], 3)", "1"),
         check: Check::With(check::aggregate),
+        gives: Gives::Type,
         run: Run::Function(number::min),
     },
     Builtin {
@@ -334,6 +369,7 @@ pub(crate) static BUILTINS: &[Builtin] = &[
         about: "the average, as a float; 0 of nothing",
         example: ("mean([1, 2, 6])", "3.0"),
         check: Check::With(check::aggregate),
+        gives: Gives::Type,
         run: Run::Function(number::mean),
     },
     Builtin {
@@ -343,6 +379,7 @@ pub(crate) static BUILTINS: &[Builtin] = &[
         about: "the number in the middle, as a float; 0 of nothing",
         example: ("median([1, 9, 2])", "2.0"),
         check: Check::With(check::aggregate),
+        gives: Gives::Type,
         run: Run::Function(number::median),
     },
     Builtin {
@@ -352,6 +389,7 @@ pub(crate) static BUILTINS: &[Builtin] = &[
         about: "the bits that both have",
         example: ("bitand(12, 10)", "8"),
         check: Check::Parameters(&[Int, Int], 0, Type::INT),
+        gives: Gives::Type,
         run: Run::Function(number::bitand),
     },
     Builtin {
@@ -361,6 +399,7 @@ pub(crate) static BUILTINS: &[Builtin] = &[
         about: "the bits that one has",
         example: ("bitor(12, 10)", "14"),
         check: Check::Parameters(&[Int, Int], 0, Type::INT),
+        gives: Gives::Type,
         run: Run::Function(number::bitor),
     },
     Builtin {
@@ -370,6 +409,7 @@ pub(crate) static BUILTINS: &[Builtin] = &[
         about: "the bits that only one has",
         example: ("bitxor(12, 10)", "6"),
         check: Check::Parameters(&[Int, Int], 0, Type::INT),
+        gives: Gives::Type,
         run: Run::Function(number::bitxor),
     },
     Builtin {
@@ -379,6 +419,7 @@ pub(crate) static BUILTINS: &[Builtin] = &[
         about: "the bits of the first that the second does not have",
         example: ("bitnand(12, 10)", "4"),
         check: Check::Parameters(&[Int, Int], 0, Type::INT),
+        gives: Gives::Type,
         run: Run::Function(number::bitnand),
     },
     Builtin {
@@ -388,6 +429,7 @@ pub(crate) static BUILTINS: &[Builtin] = &[
         about: "all other bits",
         example: ("bitnot(0)", "-1"),
         check: Check::Parameters(&[Int], 0, Type::INT),
+        gives: Gives::Type,
         run: Run::Function(number::bitnot),
     },
     Builtin {
@@ -397,6 +439,7 @@ pub(crate) static BUILTINS: &[Builtin] = &[
         about: "the bits moved up",
         example: ("bitshl(1, 3)", "8"),
         check: Check::Parameters(&[Int, Int], 0, Type::INT),
+        gives: Gives::Type,
         run: Run::Function(number::bitshl),
     },
     Builtin {
@@ -406,6 +449,7 @@ pub(crate) static BUILTINS: &[Builtin] = &[
         about: "the bits moved down; the sign stays",
         example: ("bitshr(-8, 1)", "-4"),
         check: Check::Parameters(&[Int, Int], 0, Type::INT),
+        gives: Gives::Type,
         run: Run::Function(number::bitshr),
     },
     Builtin {
@@ -415,6 +459,7 @@ pub(crate) static BUILTINS: &[Builtin] = &[
         about: "the bits moved down, with zeros from above",
         example: ("bitushr(8, 1)", "4"),
         check: Check::Parameters(&[Int, Int], 0, Type::INT),
+        gives: Gives::Type,
         run: Run::Function(number::bitushr),
     },
     Builtin {
@@ -424,6 +469,7 @@ pub(crate) static BUILTINS: &[Builtin] = &[
         about: "how many elements, entries or characters there are",
         example: ("len([1, 2, 3])", "3"),
         check: Check::With(check::len),
+        gives: Gives::Type,
         run: Run::Function(list::len),
     },
     Builtin {
@@ -433,6 +479,7 @@ pub(crate) static BUILTINS: &[Builtin] = &[
         about: "the first element, or nil",
         example: ("first([1, 2])", "1"),
         check: Check::With(check::end),
+        gives: Gives::Element,
         run: Run::Function(list::first),
     },
     Builtin {
@@ -442,6 +489,7 @@ pub(crate) static BUILTINS: &[Builtin] = &[
         about: "the last element, or nil",
         example: ("last([1, 2])", "2"),
         check: Check::With(check::end),
+        gives: Gives::Element,
         run: Run::Function(list::last),
     },
     Builtin {
@@ -451,6 +499,7 @@ pub(crate) static BUILTINS: &[Builtin] = &[
         about: "the first n elements",
         example: ("take([1, 2, 3], 2)", "[1, 2]"),
         check: Check::With(check::take),
+        gives: Gives::Elements,
         run: Run::Function(list::take),
     },
     Builtin {
@@ -460,6 +509,7 @@ pub(crate) static BUILTINS: &[Builtin] = &[
         about: "the elements from the last to the first",
         example: ("reverse([1, 2])", "[2, 1]"),
         check: Check::With(check::relisted),
+        gives: Gives::Elements,
         run: Run::Function(list::reverse),
     },
     Builtin {
@@ -469,6 +519,7 @@ pub(crate) static BUILTINS: &[Builtin] = &[
         about: "the elements of all arrays in one",
         example: ("concat([1], [2, 3])", "[1, 2, 3]"),
         check: Check::With(check::concat),
+        gives: Gives::AllElements,
         run: Run::Function(list::concat),
     },
     Builtin {
@@ -478,6 +529,7 @@ pub(crate) static BUILTINS: &[Builtin] = &[
         about: "the elements of arrays in arrays, all in one",
         example: ("flatten([1, [2, [3]]])", "[1, 2, 3]"),
         check: Check::With(check::relisted),
+        gives: Gives::Flat,
         run: Run::Function(list::flatten),
     },
     Builtin {
@@ -487,6 +539,7 @@ pub(crate) static BUILTINS: &[Builtin] = &[
         about: "the elements, each once",
         example: ("uniq([1, 2, 1])", "[1, 2]"),
         check: Check::With(check::relisted),
+        gives: Gives::Elements,
         run: Run::Function(list::uniq),
     },
     Builtin {
@@ -496,6 +549,7 @@ pub(crate) static BUILTINS: &[Builtin] = &[
         about: "the elements in order; order is \"asc\" or \"desc\"",
         example: ("sort([3, 1, 2])", "[1, 2, 3]"),
         check: Check::Parameters(&[List, Text], 1, Type::ARRAY),
+        gives: Gives::Elements,
         run: Run::Function(list::sort),
     },
     Builtin {
@@ -505,6 +559,7 @@ pub(crate) static BUILTINS: &[Builtin] = &[
         about: "the keys, in order",
         example: ("keys({b: 1, a: 2})", "[\"a\", \"b\"]"),
         check: Check::With(check::entries),
+        gives: Gives::Type,
         run: Run::Function(map::keys),
     },
     Builtin {
@@ -514,6 +569,7 @@ pub(crate) static BUILTINS: &[Builtin] = &[
         about: "the values, in the order of their keys",
         example: ("values({b: 1, a: 2})", "[2, 1]"),
         check: Check::With(check::entries),
+        gives: Gives::Elements,
         run: Run::Function(map::values),
     },
     Builtin {
@@ -523,6 +579,7 @@ pub(crate) static BUILTINS: &[Builtin] = &[
         about: "an array of key and value for each entry",
         example: ("toPairs({a: 1})", "[[\"a\", 1]]"),
         check: Check::With(check::entries),
+        gives: Gives::Pairs,
         run: Run::Function(map::to_pairs),
     },
     Builtin {
@@ -532,6 +589,7 @@ pub(crate) static BUILTINS: &[Builtin] = &[
         about: "a map from arrays of key and value",
         example: ("fromPairs([[\"a\", 1]]).a", "1"),
         check: Check::With(check::from_pairs),
+        gives: Gives::Paired,
         run: Run::Function(map::from_pairs),
     },
     Builtin {
@@ -541,6 +599,7 @@ pub(crate) static BUILTINS: &[Builtin] = &[
         about: "the element or value, or nil if there is none",
         example: ("get({a: 1}, \"b\")", "nil"),
         check: Check::With(check::get),
+        gives: Gives::Member,
         run: Run::Function(map::get),
     },
     Builtin {
@@ -550,6 +609,7 @@ pub(crate) static BUILTINS: &[Builtin] = &[
         about: "the number without what comes after the point",
         example: ("int(\"42\")", "42"),
         check: Check::With(check::int),
+        gives: Gives::Type,
         run: Run::Function(convert::int),
     },
     Builtin {
@@ -559,6 +619,7 @@ pub(crate) static BUILTINS: &[Builtin] = &[
         about: "the number as a float",
         example: ("float(\"1.5\")", "1.5"),
         check: Check::With(check::float),
+        gives: Gives::Type,
         run: Run::Function(convert::float),
     },
     Builtin {
@@ -568,6 +629,7 @@ pub(crate) static BUILTINS: &[Builtin] = &[
         about: "any value as text",
         example: ("string([1, 2])", "\"[1 2]\""),
         check: Check::Parameters(&[Any], 0, Type::TEXT),
+        gives: Gives::Type,
         run: Run::Function(convert::string),
     },
     Builtin {
@@ -577,6 +639,7 @@ pub(crate) static BUILTINS: &[Builtin] = &[
         about: "the word for what a value is: nil, bool, int, float, string, array, map",
         example: ("type(1.5)", "\"float\""),
         check: Check::Parameters(&[Any], 0, Type::TEXT),
+        gives: Gives::Type,
         run: Run::Function(convert::type_of),
     },
     Builtin {
@@ -586,6 +649,7 @@ pub(crate) static BUILTINS: &[Builtin] = &[
         about: "the value as JSON",
         example: ("toJSON([1])", "\"[\\n  1\\n]\""),
         check: Check::Parameters(&[Any], 0, Type::TEXT),
+        gives: Gives::Type,
         run: Run::Function(convert::to_json),
     },
     Builtin {
@@ -595,6 +659,7 @@ pub(crate) static BUILTINS: &[Builtin] = &[
         about: "the value that JSON has; its numbers are floats",
         example: ("fromJSON(\"[1, true]\")", "[1.0, true]"),
         check: Check::Parameters(&[Text], 0, Type::ANY),
+        gives: Gives::Type,
         run: Run::Function(convert::from_json),
     },
     Builtin {
@@ -604,6 +669,7 @@ pub(crate) static BUILTINS: &[Builtin] = &[
         about: "the text in base64",
         example: ("toBase64(\"abc\")", "\"YWJj\""),
         check: Check::Parameters(&[Text], 0, Type::TEXT),
+        gives: Gives::Type,
         run: Run::Function(convert::to_base64),
     },
     Builtin {
@@ -613,6 +679,7 @@ pub(crate) static BUILTINS: &[Builtin] = &[
         about: "the text that base64 has",
         example: ("fromBase64(\"YWJj\")", "\"abc\""),
         check: Check::Parameters(&[Text], 0, Type::TEXT),
+        gives: Gives::Type,
         run: Run::Function(convert::from_base64),
     },
     Builtin {
@@ -622,6 +689,7 @@ pub(crate) static BUILTINS: &[Builtin] = &[
         about: "the time of the evaluation",
         example: ("now() - now()", "duration(\"0s\")"),
         check: Check::With(time::check_now),
+        gives: Gives::Type,
         run: Run::Function(time::now),
     },
     Builtin {
@@ -631,6 +699,7 @@ pub(crate) static BUILTINS: &[Builtin] = &[
         about: "a length of time, in units ns, us, ms, s, m, h",
         example: ("duration(\"1h30m\").Minutes()", "90.0"),
         check: Check::Parameters(&[Text], 0, Type::DURATION),
+        gives: Gives::Type,
         run: Run::Function(time::duration),
     },
     Builtin {
@@ -640,6 +709,7 @@ pub(crate) static BUILTINS: &[Builtin] = &[
         about: "the time that text says, in a common form or in that of a Go layout",
         example: ("date(\"2026-03-01\").Weekday()", "0"),
         check: Check::With(time::check_date),
+        gives: Gives::Type,
         run: Run::Function(time::date),
     },
     Builtin {
@@ -649,6 +719,7 @@ pub(crate) static BUILTINS: &[Builtin] = &[
         about: "a timezone of the IANA database",
         example: ("date(\"2026-07-01\", \"2006-01-02\", \"Europe/Berlin\").In(timezone(\"UTC\")).Hour()", "22"),
         check: Check::Parameters(&[Text], 0, Type::ZONE),
+        gives: Gives::Type,
         run: Run::Function(time::timezone),
     },
 ];

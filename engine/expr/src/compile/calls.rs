@@ -1,9 +1,9 @@
 //! Calls: of builtins, of functions of the host, and of methods.
 
-use super::{Compiler, Typed, known::Known};
+use super::{Compiler, Typed, form, known::Known};
 use crate::{
     ast::{Argument, Id, Kind as Syntax},
-    builtins,
+    builtins::{self, Gives},
     error::Error,
     facts::ArgumentShape,
     program::{CallSite, Constant, Kind, Op, Predicate},
@@ -23,18 +23,20 @@ struct Through<'s> {
 
 impl<'s> Compiler<'s> {
     pub(super) fn builtin(&mut self, at: u32, name: &str, arguments: &[Id]) -> Result<Typed<'s>, Error> {
-        if let Some(predicate) = Predicate::named(name) {
-            return self.predicate(at, name, predicate, arguments);
-        }
         let Some(builtin) = builtins::find(name) else {
             return Err(self.error(at, format!("unknown builtin `{name}`")));
         };
+        if let Some(predicate) = Predicate::named(name) {
+            return self.predicate(at, predicate, builtin, arguments);
+        }
         let mut ops = Vec::with_capacity(arguments.len());
         let mut kinds = Vec::with_capacity(arguments.len());
+        let mut forms = Vec::with_capacity(arguments.len());
         for argument in arguments {
             let typed = self.value(*argument)?;
             ops.push(typed.op);
             kinds.push(typed.known.kind);
+            forms.push(typed.known.form);
         }
         let kind = match builtin.check(&kinds) {
             Ok(kind) => kind,
@@ -46,11 +48,20 @@ impl<'s> Compiler<'s> {
                 return Err(self.error(at, refusal.message));
             }
         };
+        if let (Gives::Member, [_, key]) = (builtin.gives, arguments)
+            && let Syntax::Text(field) = self.tree.kind(*key)
+            && !self.strict
+            && forms[0].alternatives().iter().any(|form| form.object().is_some())
+        {
+            // A field of the schema is one however it is asked for.
+            let base = Typed { op: ops.swap_remove(0), known: Known::read(forms.swap_remove(0)) };
+            return self.member_field(self.at(*key), base, field);
+        }
         if name == "now" && self.facts.now.is_none() {
             let place = self.error(at, "");
             self.facts.now = Some((place.line, place.column));
         }
-        let known = Known::of(kind);
+        let known = self.formed(Known::of(kind), form::of_result(builtin.gives, kind, &forms, None));
         Ok(Typed { op: Op { kind: Kind::Builtin { builtin, arguments: ops.into() }, at }, known })
     }
 

@@ -1,12 +1,14 @@
 //! What is known of a value before there is one.
 
+use super::form::{Form, type_of};
 use crate::{facts::Read, schema::Shape, types::Type};
 
 #[derive(Clone, Debug)]
 pub(super) struct Known<'s> {
+    /// The type, as Go's checker knows it. In rules also where Go's has forgotten it, and the form has not.
     pub(super) kind: Type,
-    /// What the schema says, for values that come from a root.
-    pub(super) shape: Option<&'s Shape>,
+    /// What its fields are. Rules only: in strict mode nothing is asked of it.
+    pub(super) form: Form<'s>,
     pub(super) may_be_nil: bool,
     /// The part of a root that the value is, as long as nobody has used it.
     pub(super) origin: Option<Read>,
@@ -14,7 +16,7 @@ pub(super) struct Known<'s> {
 
 impl<'s> Known<'s> {
     pub(super) fn of(kind: Type) -> Self {
-        Self { kind, shape: None, may_be_nil: kind.is_unknown() || kind.is_nil(), origin: None }
+        Self { kind, form: Form::of(kind), may_be_nil: kind.is_unknown() || kind.is_nil(), origin: None }
     }
 
     pub(super) fn unknown() -> Self {
@@ -23,7 +25,18 @@ impl<'s> Known<'s> {
 
     pub(super) fn shaped(shape: &'s Shape, origin: Option<Read>) -> Self {
         let never_nil = matches!(shape, Shape::List { never_nil: true, .. } | Shape::Map { never_nil: true, .. });
-        Self { kind: kind_of(shape), shape: Some(shape), may_be_nil: !never_nil, origin }
+        Self { kind: type_of(shape), form: Form::shaped(shape), may_be_nil: !never_nil, origin }
+    }
+
+    /// A value of a form that is read somewhere.
+    pub(super) fn read(form: Form<'s>) -> Self {
+        Self { kind: form.kind(), form, may_be_nil: true, origin: None }
+    }
+
+    /// The same, with what is known of its fields.
+    pub(super) fn formed(self, form: Form<'s>) -> Self {
+        let kind = if self.kind.is_unknown() { form.kind() } else { self.kind };
+        Self { kind, form, ..self }
     }
 
     /// The same, or nil.
@@ -58,19 +71,6 @@ impl<'s> Known<'s> {
             _ => Type::UNKNOWN,
         };
         Self { may_be_nil: other.may_be_nil, ..Self::of(kind) }
-    }
-}
-
-fn kind_of(shape: &Shape) -> Type {
-    match shape {
-        Shape::Any | Shape::Calls(_) => Type::UNKNOWN,
-        Shape::Bool => Type::BOOL,
-        Shape::Int => Type::INT,
-        Shape::Float => Type::FLOAT,
-        Shape::Text | Shape::TextWith(_) => Type::TEXT,
-        Shape::List { element, .. } => kind_of(element).array(),
-        Shape::Map { .. } => Type::MAP,
-        Shape::Object(id) => Type::object(u32::from(id.0)),
     }
 }
 

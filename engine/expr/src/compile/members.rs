@@ -2,13 +2,17 @@
 
 use portal_document::Key;
 
-use super::{Compiler, MAX_HEIGHT, Typed, known::Known};
+use super::{
+    Compiler, MAX_HEIGHT, Typed,
+    form::{Form, Member},
+    known::Known,
+};
 use crate::{
     ast::{Id, Kind as Syntax},
     error::Error,
     facts::Segment,
     program::{Kind, Missing, Op},
-    schema::{Calls, Field, ObjectId, Shape},
+    schema::{Calls, ComputedId, Shape},
     suggest,
     types::Type,
 };
@@ -78,51 +82,93 @@ impl<'s> Compiler<'s> {
             let kind = Kind::Field { base: base.op.into(), key: Key::new(name), optional };
             return Ok(Typed { op: Op { kind, at }, known });
         }
-        match base.known.shape {
-            Some(Shape::Object(id)) => self.object_field(at, base, *id, name),
-            Some(Shape::TextWith(id)) => self.object_field(at, base, *id, name),
-            Some(Shape::Map { value, .. }) => Ok(self.step_down(at, base, name, value)),
-            Some(Shape::List { .. }) => {
-                let message = format!("a list has no field `{name}`: write `any(…, .{name} …)`, or `[0].{name}`");
-                Err(self.error(at, message))
-            }
-            Some(Shape::Any) => Ok(self.step_down(at, base, name, &Shape::Any)),
-            Some(Shape::Calls(_)) | Some(Shape::Bool | Shape::Int | Shape::Float | Shape::Text) => {
-                Err(self.error(at, format!("a {} has no field `{name}`", base.known.kind)))
-            }
-            None if base.known.is_unknown() || base.known.kind.is_map() => {
-                Ok(self.step_down(at, base, name, &Shape::Any))
-            }
-            None => Err(self.error(at, format!("a {} has no field `{name}`", base.known.kind))),
-        }
+        self.member_field(at, base, name)
     }
 
-    fn object_field(&mut self, at: u32, base: Typed<'s>, id: ObjectId, name: &str) -> Result<Typed<'s>, Error> {
-        let schema = self.schema;
-        let object = schema.object(id);
-        match object.fields.get(name) {
-            Some(Field { shape, computed: None }) => Ok(self.step_down(at, base, name, shape)),
-            Some(Field { shape, computed: Some(field) }) => {
+    /// A field in rules. It must be one of what the value may be; a value that is something else tells so when it runs.
+    pub(super) fn member_field(&mut self, at: u32, base: Typed<'s>, name: &str) -> Result<Typed<'s>, Error> {
+        let mut read = None;
+        let mut computed: Option<(ComputedId, &Shape, bool)> = None;
+        for form in base.known.form.alternatives() {
+            match form.member(self.schema, name) {
+                Member::None => {}
+                Member::Read(form) => {
+                    read = Some(match read {
+                        Some(known) => Form::or(known, form),
+                        None => form,
+                    });
+                }
+                Member::Computed { field, shape, of_text } => match computed {
+                    Some((known, ..)) if known != field => {
+                        return Err(self.error(at, format!("`{name}` is not the same for all that this may be")));
+                    }
+                    _ => computed = Some((field, shape, of_text)),
+                },
+            }
+        }
+        match (read, computed) {
+            (read, Some((field, shape, of_text))) => {
                 // What it is computed from is read, whatever the host looks at.
                 if let Some(origin) = base.known.origin {
                     self.facts.read(origin);
                 }
-                let missing = missing(shape);
-                let kind = Kind::Computed { base: base.op.into(), field: *field, name: name.into(), missing };
-                Ok(Typed { op: Op { kind, at }, known: Known::shaped(shape, None) })
+                let missing = missing(&Form::shaped(shape));
+                let kind = Kind::Computed { base: base.op.into(), field, name: name.into(), of_text, missing };
+                let known = match read {
+                    Some(read) => Known::read(read.or(Form::shaped(shape))),
+                    None => Known::shaped(shape, None),
+                };
+                Ok(Typed { op: Op { kind, at }, known })
             }
-            None if object.open => Ok(self.step_down(at, base, name, &Shape::Any)),
-            None => {
-                let hint = suggest::hint(name, object.fields.keys().map(String::as_str));
-                Err(self.error(at, format!("{} has no field `{name}`{hint}", object.name)))
+            (Some(form), None) => {
+                self.warn_of_unknown(at, &base.known, name);
+                Ok(self.step_down(at, base, name, form))
             }
+            (None, None) => Err(self.no_field(at, &base.known, name)),
         }
     }
 
+    /// Says that a field may not be what was meant, where only an evaluation knows whether it is there.
+    fn warn_of_unknown(&mut self, at: u32, base: &Known<'s>, name: &str) {
+        let (schema, forms) = (self.schema, base.form.alternatives());
+        if !forms.iter().any(|form| matches!(form, Form::Any)) {
+            return;
+        }
+        if let Some(object) = schema.computes(name) {
+            let message = format!(
+                "`{name}` is worked out for {object} where that is known: here it is a field like any other, and may be missing"
+            );
+            self.warn(at, message);
+        } else if forms.iter().any(|form| form.object().is_some())
+            && forms.iter().all(|form| matches!((form, form.member(schema, name)), (Form::Any, _) | (_, Member::None)))
+        {
+            let message = self.no_field(at, base, name).message;
+            self.warn(at, format!("{message}, unless this is something else"));
+        }
+    }
+
+    fn no_field(&self, at: u32, base: &Known<'s>, name: &str) -> Error {
+        let forms = base.form.alternatives();
+        if base.kind.is_array() {
+            return self.error(at, format!("a list has no field `{name}`: write `any(…, .{name} …)`, or `[0].{name}`"));
+        }
+        let mut objects = forms.iter().filter_map(Form::object).map(|id| self.schema.object(id));
+        let Some(first) = objects.next() else {
+            return self.error(at, format!("a value that is {} has no field `{name}`", base.kind));
+        };
+        let (mut names, mut fields) = (first.name.clone(), Vec::from_iter(first.fields.keys().map(String::as_str)));
+        for object in objects {
+            names = format!("{names} or {}", object.name);
+            fields.extend(object.fields.keys().map(String::as_str));
+        }
+        let hint = suggest::hint(name, fields.into_iter());
+        self.error(at, format!("{names} has no field `{name}`{hint}"))
+    }
+
     /// One field further down a path.
-    fn step_down(&mut self, at: u32, base: Typed<'s>, name: &str, shape: &'s Shape) -> Typed<'s> {
+    fn step_down(&mut self, at: u32, base: Typed<'s>, name: &str, form: Form<'s>) -> Typed<'s> {
         let key = Key::new(name);
-        let missing = missing(shape);
+        let missing = missing(&form);
         let kind = match base.op.kind {
             // A field of an empty map is nil, as one of nothing is.
             Kind::Path { base, keys, missing: Missing::Nil | Missing::EmptyMap } => {
@@ -139,7 +185,8 @@ impl<'s> Compiler<'s> {
             origin.path.push(Segment::Field(name.to_owned()));
             origin
         });
-        Typed { op: Op { kind, at }, known: Known::shaped(shape, origin) }
+        let known = Known { origin, may_be_nil: missing == Missing::Nil, ..Known::read(form) };
+        Typed { op: Op { kind, at }, known }
     }
 
     /// `base[property]` with a property that is no constant text.
@@ -154,18 +201,10 @@ impl<'s> Compiler<'s> {
         let known = if self.strict {
             self.strict_element(at, property_at, &base.known, &property.known)?
         } else {
-            match base.known.shape {
-                Some(Shape::List { element, .. }) => {
-                    self.check_index(property_at, &property.known)?;
-                    Known::shaped(element, None)
-                }
-                Some(Shape::Map { value, .. }) => Known::shaped(value, None),
-                _ if base.known.kind.is_array() => {
-                    self.check_index(property_at, &property.known)?;
-                    Known::of(base.known.kind.element()).or_nil()
-                }
-                _ => Known::unknown(),
+            if base.known.kind.is_array() {
+                self.check_index(property_at, &property.known)?;
             }
+            Known::read(base.known.form.element())
         };
         let kind = Kind::Fetch { base: base.op.into(), property: property.op.into(), optional };
         Ok(Typed { op: Op { kind, at }, known })
@@ -215,7 +254,9 @@ impl<'s> Compiler<'s> {
 
     pub(super) fn slice(&mut self, at: u32, base: Id, from: Option<Id>, to: Option<Id>) -> Result<Typed<'s>, Error> {
         let base = self.value(base)?;
-        let known = Known { shape: None, ..base.known };
+        // A part of a text is not what the whole was.
+        let form = if base.known.kind == Type::TEXT { Form::Plain(Type::TEXT) } else { base.known.form };
+        let known = Known { form, ..base.known };
         if !(known.is_unknown() || known.kind.is_array() || known.kind == Type::TEXT || known.kind == Type::BYTES) {
             return Err(self.error(at, format!("a {} cannot be sliced", known.kind)));
         }
@@ -247,10 +288,12 @@ impl<'s> Compiler<'s> {
     }
 }
 
-fn missing(shape: &Shape) -> Missing {
-    match shape {
-        Shape::List { never_nil: true, .. } => Missing::EmptyList,
-        Shape::Map { never_nil: true, .. } => Missing::EmptyMap,
-        _ => Missing::Nil,
-    }
+/// What a field of this form is when it is missing.
+fn missing(form: &Form<'_>) -> Missing {
+    let mut forms = form.alternatives().iter().filter_map(|form| match form {
+        Form::Shaped(Shape::List { never_nil: true, .. }) => Some(Missing::EmptyList),
+        Form::Shaped(Shape::Map { never_nil: true, .. }) => Some(Missing::EmptyMap),
+        _ => None,
+    });
+    forms.next().filter(|first| forms.all(|other| other == *first)).unwrap_or(Missing::Nil)
 }

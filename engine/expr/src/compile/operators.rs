@@ -128,6 +128,7 @@ impl<'s> Compiler<'s> {
             left = match operator {
                 Binary::Coalesce => {
                     let known = Known::coalesced(&left.known, &right.known);
+                    let known = self.formed(known, left.known.form.or(right.known.form));
                     let kind = Kind::Coalesce { first: left.op.into(), second: right.op.into() };
                     Typed { op: Op { kind, at: *at }, known }
                 }

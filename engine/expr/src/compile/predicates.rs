@@ -1,12 +1,16 @@
 //! The builtins that run a body for each element.
 
-use super::{Compiler, Scope, Typed, known::Known};
+use super::{
+    Compiler, Scope, Typed,
+    form::{self, Form},
+    known::Known,
+};
 use crate::{
     ast::Id,
+    builtins::Builtin,
     error::Error,
     facts::Segment,
     program::{Kind, Op, Predicate},
-    schema::Shape,
     types::Type,
 };
 
@@ -47,10 +51,11 @@ impl<'s> Compiler<'s> {
     pub(super) fn predicate(
         &mut self,
         at: u32,
-        name: &str,
         predicate: Predicate,
+        builtin: &'static Builtin,
         arguments: &[Id],
     ) -> Result<Typed<'s>, Error> {
+        let name = builtin.name;
         let [collection_id, others @ ..] = arguments else {
             return Err(self.error(at, format!("`{name}` needs a list")));
         };
@@ -63,7 +68,12 @@ impl<'s> Compiler<'s> {
         let has_index = matches!(predicate, Predicate::Map | Predicate::Reduce);
         let item = self.item_of(&collection.known);
         let origin = collection.known.origin.clone();
-        self.scopes.push(Scope { item, has_index, has_accumulator: predicate == Predicate::Reduce, uses_item: false });
+        let accumulator = (predicate == Predicate::Reduce).then(|| match others.get(1) {
+            // It is the first element, or what the body made of it.
+            None if !self.strict => Known::read(item.form.clone().or(Form::Any)),
+            _ => Known::unknown(),
+        });
+        self.scopes.push(Scope { item, has_index, accumulator, uses_item: false });
         let body = others.first().map(|body| self.value(*body)).transpose();
         let scope = self.scopes.pop();
         let body = body?;
@@ -85,6 +95,11 @@ impl<'s> Compiler<'s> {
             return Err(self.error(self.at(others[1]), "the order of `sortBy` is `'asc'` or `'desc'`"));
         }
         let known = result_of(predicate, kind, body.as_ref().map(|body| &body.known));
+        let start = extra.as_ref().map_or_else(|| collection.known.form.element(), |extra| extra.known.form.clone());
+        let forms = [collection.known.form, start];
+        let body_form = body.as_ref().map(|body| body.known.form.clone());
+        let form = form::of_result(builtin.gives, known.kind, &forms, body_form);
+        let known = self.formed(known, form);
         let op = Kind::Predicate {
             predicate,
             collection: collection.op.into(),
@@ -100,10 +115,9 @@ impl<'s> Compiler<'s> {
             origin.path.push(Segment::Each);
             origin
         });
-        let item = match collection.shape {
-            Some(Shape::List { element, .. }) => Known::shaped(element, None),
-            Some(Shape::Any) => Known::shaped(&Shape::Any, None),
-            _ => Known::of(collection.kind.element()),
+        let item = match self.strict {
+            true => Known::of(collection.kind.element()),
+            false => Known::read(collection.form.element()),
         };
         Known { origin, ..item }
     }

@@ -34,7 +34,7 @@ fn check(source: &str, expected: Expect) {
 }
 
 fn path(read: &Read) -> String {
-    let mut text = ["container", "object", "cluster"][usize::from(read.root.0)].to_owned();
+    let mut text = ["container", "object", "cluster", "spec"][usize::from(read.root.0)].to_owned();
     for segment in &read.path {
         match segment {
             Segment::Field(name) => text.push_str(&format!(".{name}")),
@@ -215,7 +215,126 @@ fn methods_are_checked_before_they_run() {
 }
 
 #[test]
-fn a_choice_between_arrays_of_two_types_may_be_anything() {
-    assert!(Pod::new().compile("true == (object.x ? split('a', 'a') : [])").is_ok());
-    assert!(Pod::new().compile("true == (object.x ? ['a'] : [1])").is_err());
+fn a_choice_between_arrays_of_two_types_may_be_anything_to_go() {
+    let compile = |source, mode| compile(source, &Pod::new().schema, mode);
+    assert!(compile("true == (object.x ? split('a', 'a') : [])", Mode::Strict).is_ok());
+    assert!(compile("true == (object.x ? split('a', 'a') : [])", Mode::Rules).is_err());
+    assert!(compile("true == (object.x ? ['a'] : [1])", Mode::Strict).is_err());
+}
+
+/// Every way in which a container can come out of an expression.
+const CONTAINERS: [&str; 34] = [
+    "container",
+    "spec.containers[0]",
+    "spec.containers[0:1][0]",
+    "spec['containers'][0]",
+    "get(spec, 'containers')[0]",
+    "get(spec.containers, 0)",
+    "filter(spec.containers, true)[0]",
+    "map(spec.containers, #)[0]",
+    "find(spec.containers, true)",
+    "findLast(spec.containers, .privileged)",
+    "first(spec.containers)",
+    "last(take(spec.containers, 1))",
+    "take(spec.containers, 1)[0]",
+    "reverse(reverse(spec.containers))[0]",
+    "uniq(spec.containers)[0]",
+    "sort(take(spec.containers, 1))[0]",
+    "sortBy(spec.containers, .image, 'desc')[0]",
+    "flatten([[spec.containers], [container]])[0]",
+    "concat([], spec.containers, [container])[0]",
+    "groupBy(spec.containers, .privileged)[true][0]",
+    "values(groupBy(take(spec.containers, 1), .image))[0][0]",
+    "reduce(spec.containers, spec.containers[0])",
+    "reduce(take(spec.containers, 1), #, container)",
+    "[container][0]",
+    "{a: container, b: 1}.a",
+    "{('a' + 'b'): container}.ab",
+    "values({a: container})[0]",
+    "toPairs({a: container})[0][1]",
+    "fromPairs([['a', container]]).a",
+    "(nil ?? container)",
+    "(container.privileged ? container : spec.containers[1])",
+    "(if container.privileged { container } else { nil })",
+    "(let c = [container]; c[0])",
+    "(1; container)",
+];
+
+#[test]
+fn a_field_is_known_wherever_its_object_has_got_to() {
+    let pod = Pod::new();
+    for source in CONTAINERS {
+        assert_eq!(pod.evaluate(&format!("{source}.image.tag == '1.2'")), "true", "{source}");
+        assert_eq!(pod.evaluate(&format!("len({source}.labels)")), "0", "{source}");
+        assert_eq!(pod.evaluate(&format!("any([{source}], .image.tag == '1.2')")), "true", "{source}");
+        let error = pod.compile(&format!("{source}.privilged")).expect_err(source).message;
+        assert!(
+            error.contains("a container has no field `privilged`, did you mean `privileged`?"),
+            "{source}: {error}"
+        );
+        let error = pod.compile(&format!("{source}.image.tga == ''")).expect_err(source).message;
+        assert!(error.contains("an image has no field `tga`, did you mean `tag`?"), "{source}: {error}");
+        let error = pod.compile(&format!("any([{source}], .privilged)")).expect_err(source).message;
+        assert!(
+            error.contains("a container has no field `privilged`, did you mean `privileged`?"),
+            "{source}: {error}"
+        );
+    }
+}
+
+#[test]
+fn of_several_things_that_a_value_may_be_one_has_the_field() {
+    check(
+        "(object.x ?? container).image.tag == '1.2'",
+        expect![[r#"
+            reads container
+            reads object.x"#]],
+    );
+    check(
+        "(object.x ?? container).imag == '1.2'",
+        expect![[r#"
+            warning 1:25: a container has no field `imag`, did you mean `image`?, unless this is something else
+            reads container
+            reads object.x"#]],
+    );
+    check(
+        "[container, spec][0].nam == ''",
+        expect![[r#"
+            1:22: a container or a spec has no field `nam`, did you mean `name`?
+             | [container, spec][0].nam == ''
+             |                      ^"#]],
+    );
+    let pod = Pod::new();
+    assert_eq!(pod.evaluate("map([container, spec], .image.tag)"), "[1.2 <nil>]");
+    assert_eq!(pod.evaluate("[container.image, 'a:b', spec.name][1].tag"), "b");
+    assert_eq!(
+        pod.evaluate("map([container.image, {tag: 'x'}], .tag)"),
+        "[1.2 x]",
+        "a field is computed of text, and read of a map"
+    );
+    assert_eq!(
+        pod.evaluate("[container.image, 1][1].tag"),
+        "1:25: cannot fetch tag from int\n | [container.image, 1][1].tag\n |                         ^"
+    );
+    check(
+        "object.size > 1",
+        expect![[r#"
+            warning 1:8: `size` is worked out for a spec where that is known: here it is a field like any other, and may be missing
+            warning 1:8: `object.size` may be missing, and then this fails: write `(object.size ?? 0)` if that is what you mean
+            reads object.size"#]],
+    );
+    check("{a: 1}.b.c == nil", expect!["warning 1:12: this reads nothing, so its answer is always the same"]);
+}
+
+#[test]
+fn forms_that_grow_with_each_other_are_compiled_in_time() {
+    let mut source = String::from("let a0 = {x: container}; let b0 = {x: container}; ");
+    for level in 1..40 {
+        for name in ["a", "b"] {
+            let below = level - 1;
+            source += &format!("let {name}{level} = {{l: {name}{below}, r: [{name}{below}], m: {name}{below}}}; ");
+        }
+    }
+    source += "[a39, b39, a38, b38][0].l == nil";
+    Pod::new().compile(&source).expect("it compiles");
 }

@@ -152,7 +152,8 @@ impl<'a> Evaluation<'a, '_> {
         // What most comparisons are: a field of the object or of an element with something that is known.
         if let (Kind::Path { base, keys, missing: Missing::Nil }, Kind::Constant(constant)) = (&left.kind, &right.kind)
             && let Some(Value::Node(node)) = self.place(base, frame)
-            && let Some(equal) = is(node.follow(keys), constant)
+            && let Ok(found) = node.follow(keys)
+            && let Some(equal) = is(found, constant)
         {
             self.machine.step(3).map_err(|failure| self.fail(failure, op.at))?;
             return Ok(equal != negated);

@@ -34,10 +34,10 @@ impl<'a> Evaluation<'a, '_> {
         if let (Kind::Path { base, keys, .. }, Some(body)) = (&collection.kind, body)
             && let Some(Value::Node(node)) = self.place(base, frame)
         {
-            match node.follow(keys).map(Node::view) {
-                None | Some(View::Null) => return Ok(false),
-                Some(View::Array(array)) => return self.some_of(array, at, body, answer),
-                Some(_) => {}
+            match node.follow(keys).map(|found| found.map(Node::view)) {
+                Ok(None | Some(View::Null)) => return Ok(false),
+                Ok(Some(View::Array(array))) => return self.some_of(array, at, body, answer),
+                Ok(Some(_)) | Err(_) => {}
             }
         }
         self.over(at, collection, body, frame)?.some(answer)

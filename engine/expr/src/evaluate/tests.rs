@@ -40,6 +40,21 @@ fn everything_else_on_nil_fails_where_it_stands() {
 }
 
 #[test]
+fn what_is_no_object_has_no_fields() {
+    let failed = |source: &str, message: &str| {
+        let found = Pod::new().evaluate(source);
+        assert!(found.contains(message), "{source}: {found}");
+    };
+    failed("object.kind.name == 'x'", "1:13: cannot fetch name from string");
+    failed("object.kind.a.b.c", "cannot fetch a from string");
+    failed("any(object.spec.containers, .image.tag == 'latest')", "1:36: cannot fetch tag from string");
+    failed("any(object.spec.containers, .limit.cpu != nil)", "cannot fetch cpu from int");
+    failed("object.spec.containers.image", "cannot fetch image from array");
+    failed("any(object.kind.list, true)", "cannot fetch list from string");
+    failed("object.kind.name ?? 1", "cannot fetch name from string");
+}
+
+#[test]
 fn the_host_computes_fields_and_answers_calls() {
     check("container.image.tag", "1.2");
     check("container.image", "ghcr.io/team/web:1.2");

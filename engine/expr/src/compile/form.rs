@@ -1,0 +1,260 @@
+//! What the fields of a value are, as far as it is known before there is a value. A form follows a value through operators and
+//! functions, so that a field is found, or found to be mistyped, wherever a value of the schema has got to.
+//!
+//! A value is of its form, or nil. Of several forms that a value may have all are kept: a field must be one of them.
+
+use std::rc::Rc;
+
+use crate::{
+    builtins::Gives,
+    schema::{ComputedId, Field, ObjectId, Schema, Shape},
+    types::Type,
+};
+
+/// More forms than a rule can mean. What comes after them is anything.
+const MAX_ALTERNATIVES: usize = 8;
+
+/// How much of two forms is compared. They may have been put together so that there is no end to it.
+const MAX_COMPARED: usize = 64;
+
+#[derive(Clone, Debug)]
+pub(super) enum Form<'s> {
+    /// Nothing is known.
+    Any,
+    /// Nothing but nil, which has every field.
+    Nil,
+    /// What has no fields that could be read: a number, text, a time.
+    Plain(Type),
+    /// As the schema says.
+    Shaped(&'s Shape),
+    /// A list of these.
+    List(Rc<Form<'s>>),
+    /// A map with these for values.
+    Map(Rc<Form<'s>>),
+    /// A map that was written out, with its keys.
+    Record(Rc<[(&'s str, Form<'s>)]>),
+    /// One of several, none of which is one of several itself.
+    OneOf(Rc<[Form<'s>]>),
+}
+
+/// What a field is for a value of a form.
+pub(super) enum Member<'s> {
+    /// It has no such field.
+    None,
+    /// It is read.
+    Read(Form<'s>),
+    /// The host computes it. Text has no other fields.
+    Computed { field: ComputedId, shape: &'s Shape, of_text: bool },
+}
+
+impl<'s> Form<'s> {
+    /// What is known of a value that is known by its type alone.
+    pub(super) fn of(kind: Type) -> Self {
+        match kind {
+            _ if kind.is_unknown() => Form::Any,
+            Type::NIL => Form::Nil,
+            Type::BYTES => Form::Plain(kind),
+            _ if kind.is_array() => Form::list(Form::of(kind.element())),
+            _ if kind.is_map() => Form::map(Form::of(kind.element())),
+            _ => Form::Plain(kind),
+        }
+    }
+
+    pub(super) fn shaped(shape: &'s Shape) -> Self {
+        match shape {
+            Shape::Any => Form::Any,
+            Shape::Bool | Shape::Int | Shape::Float | Shape::Text => Form::Plain(type_of(shape)),
+            _ => Form::Shaped(shape),
+        }
+    }
+
+    pub(super) fn list(element: Self) -> Self {
+        Form::List(Rc::new(element))
+    }
+
+    pub(super) fn map(value: Self) -> Self {
+        Form::Map(Rc::new(value))
+    }
+
+    /// The type, where all that it may be have the same.
+    pub(super) fn kind(&self) -> Type {
+        match self {
+            Form::Any | Form::Nil => Type::UNKNOWN,
+            Form::Plain(kind) => *kind,
+            Form::Shaped(shape) => type_of(shape),
+            Form::List(element) => element.kind().array(),
+            Form::Map(_) | Form::Record(_) => Type::MAP,
+            Form::OneOf(forms) => {
+                let kind = forms[0].kind();
+                if forms.iter().all(|form| form.kind() == kind) { kind } else { Type::UNKNOWN }
+            }
+        }
+    }
+
+    pub(super) fn alternatives(&self) -> &[Self] {
+        match self {
+            Form::OneOf(forms) => forms,
+            form => std::slice::from_ref(form),
+        }
+    }
+
+    /// What may be the one or the other.
+    pub(super) fn or(self, other: Self) -> Self {
+        let mut forms: Vec<Self> = Vec::new();
+        for form in self.alternatives().iter().chain(other.alternatives()) {
+            if !forms.iter_mut().any(|known| known.absorb(form)) {
+                forms.push(form.clone());
+            }
+        }
+        if forms.len() > MAX_ALTERNATIVES {
+            forms.truncate(MAX_ALTERNATIVES);
+            forms.push(Form::Any);
+        }
+        match forms.len() {
+            1 => forms.remove(0),
+            _ => Form::OneOf(forms.into()),
+        }
+    }
+
+    /// What may be any of these. Nothing but nil if there are none.
+    pub(super) fn any_of(forms: impl IntoIterator<Item = Self>) -> Self {
+        forms.into_iter().reduce(Self::or).unwrap_or(Form::Nil)
+    }
+
+    /// Makes this the form of both, if that can be said as one.
+    fn absorb(&mut self, other: &Self) -> bool {
+        match (&*self, other) {
+            (_, Form::Nil) => true,
+            (Form::Nil, _) => {
+                *self = other.clone();
+                true
+            }
+            // Whatever is text can be read as such text.
+            (Form::Shaped(Shape::TextWith(_)), Form::Plain(Type::TEXT)) => true,
+            (Form::Plain(Type::TEXT), Form::Shaped(Shape::TextWith(_))) => {
+                *self = other.clone();
+                true
+            }
+            (one, other) if one.is_list() && other.is_list() => {
+                *self = Form::list(one.element().or(other.element()));
+                true
+            }
+            (one, other) => one.is_same(other, &mut MAX_COMPARED.clone()),
+        }
+    }
+
+    fn is_same(&self, other: &Self, left: &mut usize) -> bool {
+        *left = left.saturating_sub(1);
+        if *left == 0 {
+            return false;
+        }
+        match (self, other) {
+            (Form::Any, Form::Any) | (Form::Nil, Form::Nil) => true,
+            (Form::Plain(one), Form::Plain(other)) => one == other,
+            (Form::Shaped(one), Form::Shaped(other)) => one == other,
+            (Form::List(one), Form::List(other)) | (Form::Map(one), Form::Map(other)) => one.is_same(other, left),
+            (Form::Record(one), Form::Record(other)) => {
+                let is_same = |((key, one), (other_key, other)): (&(&str, Self), &(&str, Self))| {
+                    key == other_key && one.is_same(other, left)
+                };
+                Rc::ptr_eq(one, other) || one.len() == other.len() && one.iter().zip(&**other).all(is_same)
+            }
+            (Form::OneOf(one), Form::OneOf(other)) => {
+                one.len() == other.len() && one.iter().zip(&**other).all(|(one, other)| one.is_same(other, left))
+            }
+            _ => false,
+        }
+    }
+
+    fn is_list(&self) -> bool {
+        matches!(self, Form::List(_) | Form::Shaped(Shape::List { .. }))
+    }
+
+    /// What a list has for elements, and a map for values: what `x[…]` gives.
+    pub(super) fn element(&self) -> Self {
+        match self {
+            Form::Any | Form::Shaped(Shape::Object(_)) => Form::Any,
+            Form::Nil => Form::Nil,
+            Form::List(element) | Form::Map(element) => (**element).clone(),
+            Form::Shaped(Shape::List { element: inner, .. } | Shape::Map { value: inner, .. }) => Form::shaped(inner),
+            // Text and bytes have bytes.
+            Form::Plain(_) | Form::Shaped(_) => Form::Plain(Type::INT),
+            Form::Record(fields) => Form::any_of(fields.iter().map(|(_, form)| form.clone())),
+            Form::OneOf(forms) => Form::any_of(forms.iter().map(Self::element)),
+        }
+    }
+
+    /// What is in lists in lists, at the bottom.
+    pub(super) fn flat(&self) -> Self {
+        Form::any_of(
+            self.alternatives().iter().map(|form| if form.is_list() { form.element().flat() } else { form.clone() }),
+        )
+    }
+
+    /// A field of one form.
+    pub(super) fn member(&self, schema: &'s Schema, name: &str) -> Member<'s> {
+        match self {
+            Form::Any => Member::Read(Form::Any),
+            Form::Nil => Member::Read(Form::Nil),
+            Form::Map(value) => Member::Read((**value).clone()),
+            Form::Record(fields) => {
+                let field = fields.iter().find(|(key, _)| *key == name);
+                Member::Read(field.map_or(Form::Nil, |(_, form)| form.clone()))
+            }
+            Form::Shaped(Shape::Map { value, .. }) => Member::Read(Form::shaped(value)),
+            Form::Shaped(Shape::Object(id)) => member_of(schema, *id, name, false),
+            Form::Shaped(Shape::TextWith(id)) => member_of(schema, *id, name, true),
+            Form::Plain(_) | Form::Shaped(_) | Form::List(_) | Form::OneOf(_) => Member::None,
+        }
+    }
+
+    /// The object of the schema whose fields it has.
+    pub(super) fn object(&self) -> Option<ObjectId> {
+        match self {
+            Form::Shaped(Shape::Object(id) | Shape::TextWith(id)) => Some(*id),
+            _ => None,
+        }
+    }
+}
+
+/// What is known of a function's result beside its type. The body of a predicate is apart from its arguments, of which the second
+/// is what `reduce` begins with.
+pub(super) fn of_result<'s>(gives: Gives, kind: Type, arguments: &[Form<'s>], body: Option<Form<'s>>) -> Form<'s> {
+    let Some(first) = arguments.first() else { return Form::of(kind) };
+    let body = body.unwrap_or(Form::Any);
+    match gives {
+        Gives::Type => Form::of(kind),
+        Gives::Elements => Form::list(first.element()),
+        Gives::Element | Gives::Member => first.element(),
+        Gives::AllElements => Form::list(Form::any_of(arguments.iter().map(Form::element))),
+        Gives::Flat => Form::list(first.flat()),
+        Gives::Pairs => Form::list(Form::list(Form::of(first.kind().key()).or(first.element()))),
+        Gives::Paired => Form::map(first.element().element()),
+        Gives::Groups => Form::map(Form::list(first.element())),
+        Gives::Bodies => Form::list(body),
+        Gives::Reduced => arguments.iter().skip(1).cloned().fold(body, Form::or),
+    }
+}
+
+fn member_of<'s>(schema: &'s Schema, id: ObjectId, name: &str, of_text: bool) -> Member<'s> {
+    let object = schema.object(id);
+    match object.fields.get(name) {
+        Some(Field { shape, computed: None }) => Member::Read(Form::shaped(shape)),
+        Some(Field { shape, computed: Some(field) }) => Member::Computed { field: *field, shape, of_text },
+        None if object.open => Member::Read(Form::Any),
+        None => Member::None,
+    }
+}
+
+pub(super) fn type_of(shape: &Shape) -> Type {
+    match shape {
+        Shape::Any | Shape::Calls(_) => Type::UNKNOWN,
+        Shape::Bool => Type::BOOL,
+        Shape::Int => Type::INT,
+        Shape::Float => Type::FLOAT,
+        Shape::Text | Shape::TextWith(_) => Type::TEXT,
+        Shape::List { element, .. } => type_of(element).array(),
+        Shape::Map { .. } => Type::MAP,
+        Shape::Object(id) => Type::object(u32::from(id.0)),
+    }
+}
