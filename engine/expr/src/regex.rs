@@ -158,6 +158,9 @@ mod tests {
             "ς" matches "(?i)Σ" => true
             "ß" matches "(?i)ẞ" => true
             "α" matches "\\p{Greek}" => true
+            "α" matches "\\p{greek}" => true
+            "ก" matches "\\p{Thai}" => true
+            "a" matches "\\p{cased_letter}" => true
             "a" matches "\\p{Greek}" => false
             "a" matches "\\P{Greek}" => true
             "A" matches "[[:upper:]]" => true
@@ -193,6 +196,10 @@ mod tests {
             "" matches "[z-a]" => error: range of a class in pattern is from more to less
             "" matches "[[:foo:]]" => error: unknown class [:foo:] in pattern
             "" matches "\\p{Foo}" => error: unknown class \p{Foo} in pattern
+            "" matches "\\p{IsGreek}" => error: unknown class \p{IsGreek} in pattern
+            "" matches "\\p{is_L}" => error: unknown class \p{is_L} in pattern
+            "" matches "\\p{Grek}" => error: unknown class \p{Grek} in pattern
+            "" matches "\\p{_}" => error: unknown class \p{_} in pattern
             "" matches "\\1" => error: unknown escape \1 in pattern
             "" matches "\\C" => error: unknown escape \C in pattern
             "" matches "\\Z" => error: unknown escape \Z in pattern

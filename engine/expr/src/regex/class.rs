@@ -22,6 +22,9 @@ const NAMED: &[(&str, &[(u8, u8)])] = &[
 
 const WORD: &[(u8, u8)] = &[(b'0', b'9'), (b'A', b'Z'), (b'_', b'_'), (b'a', b'z')];
 
+/// The scripts whose names have four letters, as their codes have.
+const NAMES_LIKE_CODES: [&[u8]; 9] = [b"ahom", b"cham", b"kawi", b"lisu", b"miao", b"modi", b"newa", b"thai", b"toto"];
+
 /// A set of characters that is being put together. Its ranges are put in order once, at the end.
 #[derive(Default)]
 pub(super) struct Set(Vec<ClassUnicodeRange>);
@@ -48,10 +51,15 @@ impl Set {
     /// The set of `\p{name}`, or all others: a general category or a script.
     pub(super) fn unicode(name: &str, fold: bool, negate: bool) -> Option<Set> {
         let is_plain = name.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b' ' | b'-'));
-        if name.is_empty() || !is_plain {
+        let letters = name.bytes().filter(u8::is_ascii_alphanumeric).map(|byte| byte.to_ascii_lowercase());
+        let letters: Vec<u8> = letters.collect();
+        // Neither `IsGreek` nor the code `Grek` is a name to Go.
+        if letters.is_empty() || !is_plain || letters.starts_with(b"is") {
             return None;
         }
-        ["gc", "sc"].iter().find_map(|property| {
+        let is_code = letters.len() == 4 && !NAMES_LIKE_CODES.contains(&letters.as_slice());
+        let properties: &[&str] = if is_code { &["gc"] } else { &["gc", "sc"] };
+        properties.iter().find_map(|property| {
             match regex_syntax::parse(&format!(r"\p{{{property}={name}}}")).ok()?.into_kind() {
                 HirKind::Class(Class::Unicode(class)) => Some(Set(class.ranges().to_vec()).finish(fold, negate)),
                 _ => None,
