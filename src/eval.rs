@@ -59,6 +59,9 @@ struct Environment {
     field: Option<Key>,
 }
 
+/// The deepest value that is printed, as the language's own functions have it: each level takes stack.
+const MAX_DEPTH: usize = 256;
+
 /// What `--env` is for an environment on each line.
 const STANDARD_INPUT: &str = "-";
 
@@ -89,6 +92,9 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     }
     let arena = Arena::new();
     match evaluate(&program, &roots, &arena) {
+        Ok(value) if is_deeper(value, MAX_DEPTH) => {
+            bail!("the value is more than {MAX_DEPTH} levels deep: print a part of it")
+        }
         Ok(value) => output::print(text(&plain(value))? + "\n")?,
         Err(error) => bail!("{error}"),
     }
@@ -141,6 +147,7 @@ fn answer(source: &str, roots: &Roots, mode: Mode) -> Json {
     };
     let arena = Arena::new();
     match evaluate(&program, roots, &arena) {
+        Ok(value) if is_deeper(value, MAX_DEPTH) => answer["err"] = json!("the value is too deep to be written"),
         Ok(value) => answer["val"] = typed(value),
         Err(error) => return failed(answer, &error),
     }
@@ -227,6 +234,16 @@ fn read_document(path: &Path) -> anyhow::Result<Document> {
     match documents.len() {
         1 => Ok(documents.remove(0).document),
         count => bail!("{} holds {count} objects: leave one", path.display()),
+    }
+}
+
+/// Whether a value has more levels than so many.
+fn is_deeper(value: Value<'_>, levels: usize) -> bool {
+    let Some(below) = levels.checked_sub(1) else { return true };
+    match (value.elements(), value.entries()) {
+        (Some(mut elements), _) => elements.any(|element| is_deeper(element, below)),
+        (_, Some(entries)) => entries.into_iter().any(|(_, value)| is_deeper(value, below)),
+        _ => false,
     }
 }
 

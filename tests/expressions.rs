@@ -73,3 +73,22 @@ fn a_line_that_is_no_question_is_named() {
     "#]]
     .assert_eq(&said("{\"expr\": \"1\", \"env\": []}\n"));
 }
+
+#[test]
+fn a_value_that_is_too_deep_to_print_is_told() {
+    let directory = tempfile::tempdir().unwrap();
+    let said = |levels: usize| {
+        let path = directory.path().join("deep.json");
+        std::fs::write(&path, format!("{}1{}", "{\"a\":".repeat(levels), "}".repeat(levels))).unwrap();
+        Command::new(env!("CARGO_BIN_EXE_portal")).args(["eval", "object", "--file"]).arg(path).output().unwrap()
+    };
+    assert!(said(200).status.success());
+    for levels in [300, 9_000] {
+        let output = said(levels);
+        assert_eq!(output.status.code(), Some(1));
+        expect![[r#"
+            error: the value is more than 256 levels deep: print a part of it
+        "#]]
+        .assert_eq(&String::from_utf8(output.stderr).unwrap());
+    }
+}
