@@ -45,13 +45,19 @@ fn schema(pods: bool) -> Schema {
     let mut schema = Schema::new();
     let types = add_types(&mut schema);
     let request = add_request(&mut schema);
+    let map = || Shape::map(Shape::Any);
     let lookups = |names| {
         Shape::Calls(Calls {
             names,
             functions: vec![
-                // What the arguments are depends on whether the kind has namespaces; the compiler of rules knows.
-                function("byName", BY_NAME, &[("ns", true), ("name", false)], Shape::Any),
-                function("list", LIST, &[("ns", false), ("selector", false)], Shape::list(Shape::Any)),
+                // What the first argument is depends on whether the kind has namespaces; the compiler of rules knows.
+                function("byName", BY_NAME, [("ns", Shape::Text, true), ("name", Shape::Text, false)], Shape::Any),
+                function(
+                    "list",
+                    LIST,
+                    [("ns", Shape::Any, false), ("selector", map(), false)],
+                    Shape::list(Shape::Any),
+                ),
             ],
         })
     };
@@ -69,17 +75,14 @@ fn schema(pods: bool) -> Schema {
     for (name, shape) in roots.into_iter().take(count) {
         schema.add_root(name, shape);
     }
-    schema.add_function(function("selects", SELECTS, &[("selector", true), ("labels", true)], Shape::Bool));
+    let parameters = [("selector", map(), true), ("labels", map(), true)];
+    schema.add_function(function("selects", SELECTS, parameters, Shape::Bool));
     schema
 }
 
-fn function(name: &str, id: FunctionId, parameters: &[(&str, bool)], result: Shape) -> Function {
-    let parameters = parameters.iter().map(|(name, required)| Parameter {
-        name: (*name).to_owned(),
-        shape: Shape::Any,
-        required: *required,
-    });
-    Function { name: name.to_owned(), parameters: parameters.collect(), result, id }
+fn function(name: &str, id: FunctionId, parameters: [(&str, Shape, bool); 2], result: Shape) -> Function {
+    let parameters = parameters.map(|(name, shape, required)| Parameter { name: name.to_owned(), shape, required });
+    Function { name: name.to_owned(), parameters: parameters.into(), result, id }
 }
 
 /// Adds the types of the table, with their sugar.

@@ -38,6 +38,9 @@ pub trait Expression: fmt::Debug + Send + Sync {
         now: Moment,
     ) -> Vec<Observation<'a>>;
 
+    /// Fails if its value can never be true or false, as that of a rule must be.
+    fn check_condition(&self) -> Result<(), Error>;
+
     /// What it reads and calls. Nothing that an evaluation does may be missing.
     fn facts(&self) -> &Facts;
 
@@ -126,6 +129,10 @@ impl Expression for Program {
         now: Moment,
     ) -> Vec<Observation<'a>> {
         Program::explain(self, host, arena, limits, now)
+    }
+
+    fn check_condition(&self) -> Result<(), Error> {
+        Program::check_condition(self)
     }
 
     fn facts(&self) -> &Facts {

@@ -57,7 +57,11 @@ pub fn compile(source: &str, schema: &Schema, mode: Mode) -> Result<Program, Err
         height: 0,
         unchecked: 0,
     };
-    let root = compiler.value(tree.root)?.op;
+    let Typed { op: root, known } = compiler.value(tree.root)?;
+    let no_condition = (!known.form.may_be_bool()).then(|| {
+        let kind = if known.is_unknown() { "neither".to_owned() } else { known.kind.to_string() };
+        compiler.error(tree.node(tree.root).at, format!("a rule must be true or false, and this is {kind}"))
+    });
     if compiler.facts.reads.is_empty() && compiler.calls.is_empty() && compiler.facts.now.is_none() && !compiler.strict
     {
         compiler.warn(tree.node(tree.root).at, "this reads nothing, so its answer is always the same");
@@ -73,6 +77,7 @@ pub fn compile(source: &str, schema: &Schema, mode: Mode) -> Result<Program, Err
         strict,
         facts,
         warnings,
+        no_condition,
     })
 }
 

@@ -39,6 +39,8 @@ pub enum ArgumentShape {
     Text(String),
     /// Any other constant.
     Constant,
+    /// A map that is written in the expression.
+    Map,
     /// A part of a root.
     Path(Read),
     /// The argument was left out.

@@ -4,6 +4,7 @@ use portal_document::Key;
 
 use crate::{
     builtins::Builtin,
+    error::Error,
     facts::Facts,
     operators::Comparison,
     regex::Regex,
@@ -24,6 +25,8 @@ pub struct Program {
     pub(crate) strict: bool,
     pub(crate) facts: Facts,
     pub(crate) warnings: Vec<Warning>,
+    /// Why it is no condition, if it can never be one.
+    pub(crate) no_condition: Option<Error>,
 }
 
 /// A place in the expression that calls the host.
@@ -291,6 +294,11 @@ impl Program {
     /// What may be a mistake although it compiles.
     pub fn warnings(&self) -> &[Warning] {
         &self.warnings
+    }
+
+    /// Fails if the value can never be true or false.
+    pub fn check_condition(&self) -> Result<(), Error> {
+        self.no_condition.clone().map_or(Ok(()), Err)
     }
 
     /// Where the program calls the host. A host is told the place in this list.

@@ -121,6 +121,37 @@ fn sugar_and_mistyped_fields_are_seen_through_functions_and_operators() {
 }
 
 #[test]
+fn what_can_never_fit_is_told_when_a_rule_is_compiled() {
+    check(
+        &pod_rule("metadata.name"),
+        POD,
+        expect![[r#"
+            Error: rule r: rule: 1:10: a rule must be true or false, and this is string
+             | metadata.name
+             |          ^"#]],
+    );
+    let refused = |rule: &str, message: &str| {
+        let (_, problems) = rules(&pod_rule(rule));
+        assert!(problems.iter().any(|problem| problem.contains(message)), "{rule}: {problems:?}");
+    };
+    refused("len(cluster.pods.list(nil)) > 0", "the namespace of `pods` is text");
+    refused("len(cluster.pods.list({app: 'x'})) > 0", "the namespace of `pods` is text");
+    refused("len(cluster.pods.list('*', 'app=x')) > 0", "`selector` of `list` must be map, and this is string");
+    refused("len(cluster.nodes.list('app=x')) > 0", "`nodes` are in no namespace");
+    refused("cluster.pods.byName('shop', 1) == nil", "`name` of `byName` must be string, and this is int");
+    refused("cluster.nodes.byName(nil) == nil", "`ns` of `byName` must be string, and this is nil");
+    refused("selects('app=x', metadata.labels)", "`selector` of `selects` must be map, and this is string");
+    for rule in [
+        "len(cluster.pods.list('*', {app: 'x'})) > 0",
+        "len(cluster.nodes.list({app: 'x'})) > 0",
+        "any(cluster.services.list(metadata.namespace), selects(.spec.selector, metadata.labels))",
+        "any(spec.topologySpreadConstraints, selects(.labelSelector, metadata.labels))",
+    ] {
+        assert_eq!(rules(&pod_rule(rule)).1, [""; 0], "{rule}");
+    }
+}
+
+#[test]
 fn sugar_on_an_object_that_is_not_typed_is_no_quiet_nil() {
     check(
         &pod_rule("any(object.spec.containers, .image.tag == 'latest')"),

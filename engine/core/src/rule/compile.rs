@@ -230,7 +230,8 @@ impl<'a> Compiler<'a> {
     }
 
     fn expression(&mut self, schema: &Schema, judged: &[JudgedKind]) -> Option<Box<dyn Expression>> {
-        match self.engine.compile(&self.spec.rule, schema) {
+        let compiled = self.engine.compile(&self.spec.rule, schema);
+        match compiled.and_then(|expression| expression.check_condition().map(|()| expression)) {
             Ok(expression) => {
                 for warning in expression.warnings() {
                     self.add_at(Level::Warning, (warning.line, warning.column), warning.message.clone());

@@ -270,6 +270,7 @@ impl<'s> Compiler<'s> {
         let shape = match (&typed.op.kind, typed.known.origin) {
             (Kind::Constant(Constant::Text(text)), _) => ArgumentShape::Text(text.to_string()),
             (Kind::Constant(_), _) => ArgumentShape::Constant,
+            (Kind::Map(_), _) => ArgumentShape::Map,
             (_, Some(origin)) => {
                 self.facts.read(origin.clone());
                 ArgumentShape::Path(origin)

@@ -91,6 +91,11 @@ impl<'s> Form<'s> {
         }
     }
 
+    /// Whether it may be true or false. nil counts as false.
+    pub(super) fn may_be_bool(&self) -> bool {
+        self.alternatives().iter().any(|form| matches!(form, Form::Any | Form::Nil | Form::Plain(Type::BOOL)))
+    }
+
     pub(super) fn alternatives(&self) -> &[Self] {
         match self {
             Form::OneOf(forms) => forms,

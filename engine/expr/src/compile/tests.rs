@@ -153,7 +153,7 @@ fn calls_of_the_host_are_known_with_their_arguments() {
         "any(cluster.pods.list(object.metadata.namespace, selector={app: 'web'}), .kind == 'Pod')",
         expect![[r#"
             reads object.metadata.namespace
-            calls 7 of ["pods"] with object.metadata.namespace, Dynamic"#]],
+            calls 7 of ["pods"] with object.metadata.namespace, Map"#]],
     );
     check(
         "len(cluster['networkpolicies.networking.k8s.io'].list('default')) == double(1)",
@@ -324,6 +324,36 @@ fn of_several_things_that_a_value_may_be_one_has_the_field() {
             reads object.size"#]],
     );
     check("{a: 1}.b.c == nil", expect!["warning 1:12: this reads nothing, so its answer is always the same"]);
+}
+
+#[test]
+fn a_rule_that_can_never_be_true_or_false_is_no_condition() {
+    let refused = |source: &str| {
+        let program = Pod::new().compile(source).expect(source);
+        program.check_condition().map_or_else(|error| error.to_string(), |()| "condition".to_owned())
+    };
+    assert_eq!(refused("spec.name"), "1:6: a rule must be true or false, and this is string\n | spec.name\n |      ^");
+    for (source, kind) in [
+        ("spec.containers", "array of object"),
+        ("spec", "object"),
+        ("len(spec.containers)", "int"),
+        ("filter(spec.containers, .privileged)", "array of object"),
+        ("first(spec.containers)", "object"),
+        ("map(spec.containers, .privileged)", "array of bool"),
+        ("{a: true}", "map"),
+        ("'abc'", "string"),
+        ("let n = spec.name; n ?? 'x'", "string"),
+        ("object.x ? 1 : 'x'", "neither"),
+        ("now()", "time"),
+    ] {
+        let message = refused(source);
+        assert!(message.contains(&format!("must be true or false, and this is {kind}\n")), "{source}: {message}");
+    }
+    for source in
+        ["object.x", "first(object.list)", "object.x ? 1 : true", "first(map(spec.containers, .privileged))", "nil"]
+    {
+        assert_eq!(refused(source), "condition", "{source}");
+    }
 }
 
 #[test]

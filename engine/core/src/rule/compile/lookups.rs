@@ -69,6 +69,12 @@ impl Compiler<'_> {
                     "`{plural}` are in namespaces: write list(ns) or list(ns, selector), with \"*\" for all namespaces"
                 )
             }
+            (LIST, true) if matches!(arguments.first(), Some(ArgumentShape::Constant | ArgumentShape::Map)) => {
+                format!("the namespace of `{plural}` is text: write list(ns) or list(ns, selector), with \"*\" for all")
+            }
+            (LIST, false) if matches!(arguments.first(), Some(ArgumentShape::Constant | ArgumentShape::Text(_))) => {
+                format!("`{plural}` are in no namespace: write list() or list(selector), with a map of labels")
+            }
             (LIST, false) if given(0) && given(1) => {
                 format!("`{plural}` are in no namespace: write list() or list(selector)")
             }
