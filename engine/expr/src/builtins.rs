@@ -84,6 +84,19 @@ pub(crate) enum Group {
     Time,
 }
 
+impl Group {
+    /// What stands for nothing, in an expression, where functions of this group are concerned.
+    pub(crate) fn nothing(self) -> &'static str {
+        match self {
+            Group::Text | Group::Time => "''",
+            Group::Predicate | Group::List => "[]",
+            Group::Map => "{}",
+            Group::Number => "0",
+            Group::Conversion => "'0'",
+        }
+    }
+}
+
 /// What runs a function.
 pub(crate) enum Run {
     /// The evaluator: its second argument is an expression that is evaluated for each element.
@@ -117,6 +130,15 @@ impl Builtin {
     /// it returns.
     pub(crate) fn check(&self, types: &[Type]) -> Result<Type, Refusal> {
         self.check.result(self.name, types)
+    }
+
+    /// Whether nil in place of an argument is an error when it runs.
+    pub(crate) fn fails_on_nil(&self, types: &[Type], argument: usize) -> bool {
+        let mut types = types.to_vec();
+        types[argument] = Type::NIL;
+        // These take nil for nothing when they run, although nil cannot be written there.
+        let takes_nil = matches!(self.name, "first" | "last" | "get" | "sort");
+        !takes_nil && self.check(&types).is_err_and(|refusal| refusal.argument == Some(argument))
     }
 
     /// Calls it, unless it is the evaluator that runs it.

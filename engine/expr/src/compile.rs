@@ -7,6 +7,7 @@ mod calls;
 mod form;
 mod known;
 mod members;
+mod nil;
 mod operators;
 mod predicates;
 #[cfg(test)]
@@ -25,7 +26,7 @@ use crate::{
     warning::Warning,
 };
 
-use self::{form::Form, known::Known};
+use self::{form::Form, known::Known, nil::Way};
 
 /// How an expression is read.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -51,6 +52,7 @@ pub fn compile(source: &str, schema: &Schema, mode: Mode) -> Result<Program, Err
         declared: Vec::new(),
         roots: Vec::new(),
         scopes: Vec::new(),
+        present: Vec::new(),
         facts: Facts::default(),
         calls: Vec::new(),
         warnings: Vec::new(),
@@ -100,6 +102,8 @@ struct Compiler<'s> {
     roots: Vec<(Slot, Box<str>)>,
     /// The predicates around the node that is visited, the innermost last.
     scopes: Vec<Scope<'s>>,
+    /// What conditions around the node that is visited have found to be there.
+    present: Vec<Way<'s>>,
     facts: Facts,
     calls: Vec<CallSite>,
     warnings: Vec<Warning>,
@@ -238,13 +242,16 @@ impl<'s> Compiler<'s> {
         let mut ops = Vec::with_capacity(elements.len());
         let mut kinds = Vec::with_capacity(elements.len());
         let mut forms = Vec::with_capacity(elements.len());
+        let mut has_nil = false;
         for element in elements {
             let typed = self.value(*element)?;
             ops.push(typed.op);
             kinds.push(typed.known.kind);
             forms.push(typed.known.form);
+            has_nil |= typed.known.may_be_nil;
         }
         let known = self.formed(Known::of(known::array_of(&kinds)), Form::list(Form::any_of(forms)));
+        let known = Known { has_nil, ..known };
         Ok(Typed { op: Op { kind: Kind::Array(ops.into()), at }, known })
     }
 
@@ -267,13 +274,14 @@ impl<'s> Compiler<'s> {
     }
 
     fn conditional(&mut self, at: u32, condition: Id, yes: Id, no: Id) -> Result<Typed<'s>, Error> {
-        let condition_at = self.at(condition);
+        let (condition_id, condition_at) = (condition, self.at(condition));
         let condition = self.value(condition)?;
         if !condition.known.may_be(Type::BOOL) {
             let kind = condition.known.kind;
             return Err(self.error(condition_at, format!("a condition must be true or false, and this is {kind}")));
         }
-        let (yes, no) = (self.value(yes)?, self.value(no)?);
+        let yes = self.given(&[(condition_id, true)], |compiler| compiler.value(yes))?;
+        let no = self.given(&[(condition_id, false)], |compiler| compiler.value(no))?;
         let known = self.formed(Known::either(&yes.known, &no.known), yes.known.form.or(no.known.form));
         let kind = Kind::Conditional { condition: condition.op.into(), yes: yes.op.into(), no: no.op.into() };
         Ok(Typed { op: Op { kind, at }, known })
@@ -294,14 +302,14 @@ impl<'s> Compiler<'s> {
         if let Some(taken) = taken {
             return Err(self.error(at, format!("`{name}` is {taken} already: choose another name")));
         }
-        let value = self.node(value)?;
+        let (value, known) = self.node(value)?.into_variable();
         let variable = self.declared.len() as u16;
         self.declared.push(name.into());
-        self.variables.push((name, variable, value.known));
+        self.variables.push((name, variable, known));
         let body = self.node(body);
         self.variables.pop();
         let body = body?;
-        let kind = Kind::Let { variable, value: value.op.into(), body: body.op.into() };
+        let kind = Kind::Let { variable, value: value.into(), body: body.op.into() };
         Ok(Typed { op: Op { kind, at }, known: body.known })
     }
 
@@ -331,6 +339,10 @@ impl<'s> Compiler<'s> {
 
     fn warn(&mut self, at: u32, message: impl Into<String>) {
         let Error { message, line, column, .. } = self.error(at, message);
-        self.warnings.push(Warning { message, line, column });
+        let warning = Warning { message, line, column };
+        // A part of `a < b < c` is compiled twice.
+        if !self.warnings.contains(&warning) {
+            self.warnings.push(warning);
+        }
     }
 }

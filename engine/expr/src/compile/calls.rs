@@ -31,12 +31,12 @@ impl<'s> Compiler<'s> {
         }
         let mut ops = Vec::with_capacity(arguments.len());
         let mut kinds = Vec::with_capacity(arguments.len());
-        let mut forms = Vec::with_capacity(arguments.len());
+        let mut knowns = Vec::with_capacity(arguments.len());
         for argument in arguments {
             let typed = self.value(*argument)?;
             ops.push(typed.op);
             kinds.push(typed.known.kind);
-            forms.push(typed.known.form);
+            knowns.push(typed.known);
         }
         let kind = match builtin.check(&kinds) {
             Ok(kind) => kind,
@@ -48,6 +48,11 @@ impl<'s> Compiler<'s> {
                 return Err(self.error(at, refusal.message));
             }
         };
+        for (index, known) in knowns.iter().enumerate().filter(|(index, _)| builtin.fails_on_nil(&kinds, *index)) {
+            self.warn_of_nil(arguments[index], &ops[index], known, builtin.group.nothing());
+        }
+        let has_nil = builtin.gives != Gives::Type && knowns.iter().any(|known| known.has_nil);
+        let mut forms: Vec<_> = knowns.into_iter().map(|known| known.form).collect();
         if let (Gives::Member, [_, key]) = (builtin.gives, arguments)
             && let Syntax::Text(field) = self.tree.kind(*key)
             && !self.strict
@@ -62,6 +67,7 @@ impl<'s> Compiler<'s> {
             self.facts.now = Some((place.line, place.column));
         }
         let known = self.formed(Known::of(kind), form::of_result(builtin.gives, kind, &forms, None));
+        let known = Known { has_nil, ..known };
         Ok(Typed { op: Op { kind: Kind::Builtin { builtin, arguments: ops.into() }, at }, known })
     }
 

@@ -79,11 +79,12 @@ impl<'s> Form<'s> {
     /// The type, where all that it may be have the same.
     pub(super) fn kind(&self) -> Type {
         match self {
-            Form::Any | Form::Nil => Type::UNKNOWN,
+            // The keys of a map that was made may be anything.
+            Form::Any | Form::Nil | Form::Map(_) => Type::UNKNOWN,
             Form::Plain(kind) => *kind,
             Form::Shaped(shape) => type_of(shape),
             Form::List(element) => element.kind().array(),
-            Form::Map(_) | Form::Record(_) => Type::MAP,
+            Form::Record(_) => Type::MAP,
             Form::OneOf(forms) => {
                 let kind = forms[0].kind();
                 if forms.iter().all(|form| form.kind() == kind) { kind } else { Type::UNKNOWN }

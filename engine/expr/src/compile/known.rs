@@ -10,13 +10,21 @@ pub(super) struct Known<'s> {
     /// What its fields are. Rules only: in strict mode nothing is asked of it.
     pub(super) form: Form<'s>,
     pub(super) may_be_nil: bool,
+    /// Whether elements of it may be nil. Those of documents are not.
+    pub(super) has_nil: bool,
     /// The part of a root that the value is, as long as nobody has used it.
     pub(super) origin: Option<Read>,
 }
 
 impl<'s> Known<'s> {
     pub(super) fn of(kind: Type) -> Self {
-        Self { kind, form: Form::of(kind), may_be_nil: kind.is_unknown() || kind.is_nil(), origin: None }
+        Self {
+            kind,
+            form: Form::of(kind),
+            may_be_nil: kind.is_unknown() || kind.is_nil(),
+            has_nil: false,
+            origin: None,
+        }
     }
 
     pub(super) fn unknown() -> Self {
@@ -25,12 +33,19 @@ impl<'s> Known<'s> {
 
     pub(super) fn shaped(shape: &'s Shape, origin: Option<Read>) -> Self {
         let never_nil = matches!(shape, Shape::List { never_nil: true, .. } | Shape::Map { never_nil: true, .. });
-        Self { kind: type_of(shape), form: Form::shaped(shape), may_be_nil: !never_nil, origin }
+        Self { kind: type_of(shape), form: Form::shaped(shape), may_be_nil: !never_nil, has_nil: false, origin }
     }
 
     /// A value of a form that is read somewhere.
     pub(super) fn read(form: Form<'s>) -> Self {
-        Self { kind: form.kind(), form, may_be_nil: true, origin: None }
+        Self { kind: form.kind(), form, may_be_nil: true, has_nil: false, origin: None }
+    }
+
+    /// An element of a value.
+    pub(super) fn element(&self) -> Self {
+        let kind = self.kind.element();
+        let known = Self::read(self.form.element());
+        Self { kind: if known.is_unknown() { kind } else { known.kind }, ..known }
     }
 
     /// The same, with what is known of its fields.

@@ -88,11 +88,13 @@ impl<'s> Compiler<'s> {
     /// A field in rules. It must be one of what the value may be; a value that is something else tells so when it runs.
     pub(super) fn member_field(&mut self, at: u32, base: Typed<'s>, name: &str) -> Result<Typed<'s>, Error> {
         let mut read = None;
+        let mut missing = None;
         let mut computed: Option<(ComputedId, &Shape, bool)> = None;
         for form in base.known.form.alternatives() {
             match form.member(self.schema, name) {
                 Member::None => {}
                 Member::Read(form) => {
+                    missing = missing.or(empty(&form));
                     read = Some(match read {
                         Some(known) => Form::or(known, form),
                         None => form,
@@ -112,7 +114,7 @@ impl<'s> Compiler<'s> {
                 if let Some(origin) = base.known.origin {
                     self.facts.read(origin);
                 }
-                let missing = missing(&Form::shaped(shape));
+                let missing = empty(&Form::shaped(shape)).unwrap_or(Missing::Nil);
                 let kind = Kind::Computed { base: base.op.into(), field, name: name.into(), of_text, missing };
                 let known = match read {
                     Some(read) => Known::read(read.or(Form::shaped(shape))),
@@ -122,7 +124,7 @@ impl<'s> Compiler<'s> {
             }
             (Some(form), None) => {
                 self.warn_of_unknown(at, &base.known, name);
-                Ok(self.step_down(at, base, name, form))
+                Ok(self.step_down(at, base, name, form, missing.unwrap_or(Missing::Nil)))
             }
             (None, None) => Err(self.no_field(at, &base.known, name)),
         }
@@ -166,9 +168,8 @@ impl<'s> Compiler<'s> {
     }
 
     /// One field further down a path.
-    fn step_down(&mut self, at: u32, base: Typed<'s>, name: &str, form: Form<'s>) -> Typed<'s> {
+    fn step_down(&self, at: u32, base: Typed<'s>, name: &str, form: Form<'s>, missing: Missing) -> Typed<'s> {
         let key = Key::new(name);
-        let missing = missing(&form);
         let kind = match base.op.kind {
             // A field of an empty map is nil, as one of nothing is.
             Kind::Path { base, keys, missing: Missing::Nil | Missing::EmptyMap } => {
@@ -204,7 +205,9 @@ impl<'s> Compiler<'s> {
             if base.known.kind.is_array() {
                 self.check_index(property_at, &property.known)?;
             }
-            Known::read(base.known.form.element())
+            // An index that is out of range is an error; a key may be missing.
+            let may_be_nil = base.known.may_be_nil || base.known.has_nil || !base.known.kind.is_array();
+            Known { may_be_nil, ..base.known.element() }
         };
         let kind = Kind::Fetch { base: base.op.into(), property: property.op.into(), optional };
         Ok(Typed { op: Op { kind, at }, known })
@@ -253,10 +256,12 @@ impl<'s> Compiler<'s> {
     }
 
     pub(super) fn slice(&mut self, at: u32, base: Id, from: Option<Id>, to: Option<Id>) -> Result<Typed<'s>, Error> {
+        let base_id = base;
         let base = self.value(base)?;
+        self.warn_of_nil(base_id, &base.op, &base.known, "[]");
         // A part of a text is not what the whole was.
         let form = if base.known.kind == Type::TEXT { Form::Plain(Type::TEXT) } else { base.known.form };
-        let known = Known { form, ..base.known };
+        let known = Known { form, may_be_nil: false, ..base.known };
         if !(known.is_unknown() || known.kind.is_array() || known.kind == Type::TEXT || known.kind == Type::BYTES) {
             return Err(self.error(at, format!("a {} cannot be sliced", known.kind)));
         }
@@ -269,7 +274,9 @@ impl<'s> Compiler<'s> {
 
     fn bound(&mut self, bound: Id, base: &Known<'s>) -> Result<Op, Error> {
         let at = self.at(bound);
+        let bound_id = bound;
         let bound = self.value(bound)?;
+        self.warn_of_nil(bound_id, &bound.op, &bound.known, "0");
         // Go does not look at the bounds of what it knows nothing about.
         if !base.is_unknown() && !bound.known.may_be(Type::INT) {
             return Err(self.error(
@@ -288,12 +295,11 @@ impl<'s> Compiler<'s> {
     }
 }
 
-/// What a field of this form is when it is missing.
-fn missing(form: &Form<'_>) -> Missing {
-    let mut forms = form.alternatives().iter().filter_map(|form| match form {
+/// What a field of this form is when it is missing, if it is not nil.
+fn empty(form: &Form<'_>) -> Option<Missing> {
+    match form {
         Form::Shaped(Shape::List { never_nil: true, .. }) => Some(Missing::EmptyList),
         Form::Shaped(Shape::Map { never_nil: true, .. }) => Some(Missing::EmptyMap),
         _ => None,
-    });
-    forms.next().filter(|first| forms.all(|other| other == *first)).unwrap_or(Missing::Nil)
+    }
 }

@@ -6,7 +6,6 @@ use crate::{
     error::Error,
     limits::MAX_NESTING,
     operators::Comparison,
-    print::print_node,
     program::{Arithmetic, Connected, Constant, Kind, Op, TextRelation},
     regex::Regex,
     types::Type,
@@ -30,7 +29,11 @@ type Link = (Binary, u32, Id);
 
 impl<'s> Compiler<'s> {
     pub(super) fn unary(&mut self, at: u32, operator: Unary, operand: Id) -> Result<Typed<'s>, Error> {
+        let operand_id = operand;
         let operand = self.value(operand)?;
+        if operator == Unary::Minus {
+            self.warn_of_nil(operand_id, &operand.op, &operand.known, "0");
+        }
         let kind = operand.known.kind;
         let (fits, result) = match operator {
             Unary::Not { .. } => (operand.known.may_be(Type::BOOL), Type::BOOL),
@@ -78,11 +81,15 @@ impl<'s> Compiler<'s> {
     }
 
     fn connected(&mut self, first: Id, links: &[Link], class: Class) -> Result<Typed<'s>, Error> {
+        let mark = self.present.len();
         let left = self.value(first)?;
         let mut known = left.known;
         let mut operands = vec![left.op];
-        for (operator, at, right) in links {
-            let right = self.value(*right)?;
+        let mut left_id = first;
+        for (operator, at, right_id) in links {
+            // The next operand is looked at only if this one did not decide.
+            self.suppose(left_id, class == Class::And);
+            let right = self.value(*right_id)?;
             let fits = known.kind == Type::BOOL && right.known.kind == Type::BOOL
                 || known.kind.may_fit(right.known.kind, |kind| kind == Type::BOOL);
             if !fits {
@@ -90,7 +97,9 @@ impl<'s> Compiler<'s> {
             }
             known = Known::of(Type::BOOL);
             operands.push(right.op);
+            left_id = *right_id;
         }
+        self.present.truncate(mark);
         let operators = links.iter().map(|(_, at, _)| *at).collect();
         let connected = Connected { operands: operands.into(), operators };
         let at = links[links.len() - 1].1;
@@ -100,12 +109,12 @@ impl<'s> Compiler<'s> {
 
     fn arithmetic(&mut self, first: Id, links: &[Link]) -> Result<Typed<'s>, Error> {
         let left = self.value(first)?;
-        self.warn_of_nil(first, &left);
+        self.warn_of_nil(first, &left.op, &left.known, "0");
         let mut known = left.known;
         let mut rest = Vec::with_capacity(links.len());
         for (operator, at, right_id) in links {
             let right = self.value(*right_id)?;
-            self.warn_of_nil(*right_id, &right);
+            self.warn_of_nil(*right_id, &right.op, &right.known, "0");
             let Some(kind) = arithmetic_type(*operator, known.kind, right.known.kind) else {
                 return Err(self.mismatch(*at, *operator, &known, &right.known));
             };
@@ -134,8 +143,8 @@ impl<'s> Compiler<'s> {
                 }
                 _ => {
                     if is_ordering(*operator) {
-                        self.warn_of_nil(left_id, &left);
-                        self.warn_of_nil(*right_id, &right);
+                        self.warn_of_nil(left_id, &left.op, &left.known, "0");
+                        self.warn_of_nil(*right_id, &right.op, &right.known, "0");
                     }
                     self.relation(*at, *operator, left, right)?
                 }
@@ -217,21 +226,6 @@ impl<'s> Compiler<'s> {
     fn mismatch(&self, at: u32, operator: Binary, left: &Known<'s>, right: &Known<'s>) -> Error {
         let (name, left, right) = (name_of(operator), left.kind, right.kind);
         self.error(at, format!("`{name}` does not work between {left} and {right}"))
-    }
-
-    /// Says that a value may be missing where nil is an error.
-    fn warn_of_nil(&mut self, id: Id, operand: &Typed<'s>) {
-        let is_read =
-            matches!(operand.op.kind, Kind::Path { .. } | Kind::Computed { .. } | Kind::Item | Kind::Fetch { .. });
-        if self.strict || !is_read || !operand.known.may_be_nil {
-            return;
-        }
-        let text = print_node(self.tree, id);
-        let default = if operand.known.kind == Type::TEXT { "''" } else { "0" };
-        let message = format!(
-            "`{text}` may be missing, and then this fails: write `({text} ?? {default})` if that is what you mean"
-        );
-        self.warn(operand.op.at, message);
     }
 }
 

@@ -7,7 +7,7 @@ use super::{
 };
 use crate::{
     ast::Id,
-    builtins::Builtin,
+    builtins::{Builtin, Gives},
     error::Error,
     facts::Segment,
     program::{Kind, Op, Predicate},
@@ -96,10 +96,15 @@ impl<'s> Compiler<'s> {
         }
         let known = result_of(predicate, kind, body.as_ref().map(|body| &body.known));
         let start = extra.as_ref().map_or_else(|| collection.known.form.element(), |extra| extra.known.form.clone());
+        let has_nil = match builtin.gives {
+            Gives::Bodies => body.as_ref().is_some_and(|body| body.known.may_be_nil),
+            Gives::Elements => collection.known.has_nil,
+            _ => false,
+        };
         let forms = [collection.known.form, start];
         let body_form = body.as_ref().map(|body| body.known.form.clone());
         let form = form::of_result(builtin.gives, known.kind, &forms, body_form);
-        let known = self.formed(known, form);
+        let known = Known { has_nil, ..self.formed(known, form) };
         let op = Kind::Predicate {
             predicate,
             collection: collection.op.into(),
@@ -117,9 +122,9 @@ impl<'s> Compiler<'s> {
         });
         let item = match self.strict {
             true => Known::of(collection.kind.element()),
-            false => Known::read(collection.form.element()),
+            false => collection.element(),
         };
-        Known { origin, ..item }
+        Known { origin, may_be_nil: collection.has_nil, ..item }
     }
 }
 

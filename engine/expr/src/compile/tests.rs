@@ -202,6 +202,68 @@ fn what_may_be_missing_where_nil_fails_is_warned_of() {
 }
 
 #[test]
+fn a_warning_comes_wherever_nil_fails() {
+    let warned = |source: &str| {
+        let program = Pod::new().compile(source).expect(source);
+        let said = program.warnings().iter().map(|warning| {
+            let (_, way_out) = warning.message.split_once("write `").expect("it shows a way out");
+            way_out.split('`').next().unwrap_or_default().to_owned()
+        });
+        said.collect::<Vec<_>>().join(", ")
+    };
+    for (source, way_out) in [
+        ("len(spec.name) > 3", "(spec.name ?? '')"),
+        ("upper(spec.name) == 'X'", "(spec.name ?? '')"),
+        ("upper(object.x) == 'X'", "(object.x ?? '')"),
+        ("int(container.labels.x) > 5", "(container.labels.x ?? '0')"),
+        ("object.spec.foo[0:1] == []", "(object.spec.foo ?? [])"),
+        ("container.args[0:spec.priority] == []", "(spec.priority ?? 0)"),
+        ("-spec.priority > 0", "(spec.priority ?? 0)"),
+        ("max(spec.priority, 1) > 0", "(spec.priority ?? 0)"),
+        ("let p = spec.priority; p > 1", "(p ?? 0)"),
+        ("keys(object.x) == []", "(object.x ?? {})"),
+        ("concat(container.args, object.x) == []", "(object.x ?? [])"),
+        ("1 < spec.priority < 5", "(spec.priority ?? 0)"),
+        ("any(map(spec.containers, .user), # < 1000)", "(# ?? 0)"),
+        ("any([spec.priority], # < 1000)", "(# ?? 0)"),
+        ("any(spec.containers, .user < 1000)", "(.user ?? 0)"),
+        ("container.labels[spec.name] > 'a'", "(container.labels[spec.name] ?? '')"),
+        ("spec.name != nil || spec.priority > 1", "(spec.priority ?? 0)"),
+        ("spec.priority != nil || spec.priority > 1", "(spec.priority ?? 0)"),
+        ("(spec.priority == nil && true) || spec.priority > 1", "(spec.priority ?? 0)"),
+        ("spec.priority != nil && true; spec.priority > 1", "(spec.priority ?? 0)"),
+        ("any(spec.containers, .user != nil) && any(spec.containers, .user > 1)", "(.user ?? 0)"),
+        ("any(spec.containers, .user != nil && any(spec.containers, .user > 1))", "(.user ?? 0)"),
+    ] {
+        assert_eq!(warned(source), way_out, "{source}");
+    }
+    for source in [
+        "len(spec.containers) > 3",
+        "len(container.args) > 3",
+        "spec.containers[0] == nil || first(container.args) == 'x'",
+        "string(object.x) == '' && type(object.x) == 'nil' && sort(object.x) == []",
+        "any(container.args, # > 'a') && any([1, 2], # > spec.containers[0].user ?? 0)",
+        "container.args[0] > 'a'",
+        "spec.priority != nil && spec.priority > 1",
+        "nil != spec.priority and spec.priority > 1",
+        "spec.priority == nil || spec.priority > 1",
+        "not (spec.priority == nil) && spec.priority > 1",
+        "!(spec.priority == nil || spec.name == nil) && spec.priority > 1 && len(spec.name) > 1",
+        "spec.priority == nil ? true : spec.priority > 1",
+        "if spec.priority != nil { spec.priority > 1 } else { false }",
+        "spec.name contains 'x' && len(spec.name) > 3",
+        "'x' in container.labels && upper(container.labels.x) == 'X'",
+        "object.spec.x != nil && len(object.spec) > 1",
+        "any(spec.containers, .user != nil && .user > 1)",
+        "let p = spec.priority; p != nil && p > 1",
+        "let p = spec.priority ?? 1; p > 1",
+        "object.x && (object.y != nil && (object.x == false || object.y > 1))",
+    ] {
+        assert_eq!(warned(source), "", "{source}");
+    }
+}
+
+#[test]
 fn methods_are_checked_before_they_run() {
     let refused = |source: &str| Pod::new().compile(source).expect_err(source).message;
     assert_eq!(refused("date('2026-03-01').Foo()"), "a time has no method `Foo`");
@@ -307,6 +369,9 @@ fn of_several_things_that_a_value_may_be_one_has_the_field() {
     let pod = Pod::new();
     assert_eq!(pod.evaluate("map([container, spec], .image.tag)"), "[1.2 <nil>]");
     assert_eq!(pod.evaluate("[container.image, 'a:b', spec.name][1].tag"), "b");
+    assert_eq!(pod.evaluate("len([object, container, spec][2].args)"), "0", "a list is empty, not nil");
+    assert_eq!(pod.evaluate("1 in first([groupBy([1, 2], #)])"), "true", "a key is not always text");
+    assert_eq!(pod.evaluate("any([groupBy([1, 2], #)], 1 in #)"), "true");
     assert_eq!(
         pod.evaluate("map([container.image, {tag: 'x'}], .tag)"),
         "[1.2 x]",
