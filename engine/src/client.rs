@@ -29,6 +29,8 @@ pub async fn connect(kubeconfig: Option<&Path>) -> Result<Client, String> {
     config.read_timeout = Some(SILENCE);
     // Else a connection that lay idle would have less time for its next answer.
     config.reset_reader_on_write = true;
+    // The client would try for minutes before anybody learns that something is wrong. Whoever asks tries again, and says why.
+    config.default_retry = false;
     Client::try_from(config).map_err(|error| chain(&error))
 }
 

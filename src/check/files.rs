@@ -73,7 +73,11 @@ pub(crate) fn expand(paths: &[PathBuf], problems: &mut Vec<Problem>) -> Vec<Path
                 let message = "there is nothing in this folder: files to read end in .yaml, .yml or .json";
                 problems.push(Problem::of_file(path, message.to_owned()));
             }
-            files.extend(found.files);
+            // A pipe that nobody writes to keeps whoever opens it waiting. One that is named is somebody's wish.
+            let is_other = |path: &PathBuf| fs::metadata(path).is_ok_and(|metadata| !metadata.is_file());
+            let (others, regular): (Vec<_>, Vec<_>) = found.files.into_iter().partition(is_other);
+            problems.extend(others.iter().map(|path| Problem::of_file(path, "this is no regular file".to_owned())));
+            files.extend(regular);
             for (folder, error) in found.unreadable {
                 problems.push(Problem::of_file(&folder, format!("this folder cannot be read: {error}")));
             }

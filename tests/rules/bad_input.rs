@@ -80,6 +80,20 @@ error: FOLDER/objects: there is nothing in this folder: files to read end in .ya
 }
 
 #[test]
+fn a_device_in_a_folder_is_told_and_not_read() {
+    let folder = folder(&[("rules/a.yaml", RULE.as_bytes()), ("objects/a.yaml", GOOD.as_bytes())]);
+    symlink("/dev/zero", folder.path().join("objects/b.yaml")).unwrap();
+    check(
+        folder.path(),
+        &[],
+        2,
+        "
+error: FOLDER/objects/b.yaml: this is no regular file
+0 violations in 1 object, 2 rules, 1 error",
+    );
+}
+
+#[test]
 fn rules_that_cannot_be_read_are_told_and_the_rest_judge() {
     let large = large();
     let folder = folder(&[
