@@ -269,7 +269,9 @@ impl<'s> Compiler<'s> {
         let typed = self.node(id)?;
         let wanted = Known::shaped(&parameter.shape, None).kind;
         let kind = typed.known.kind;
-        if !(kind.is_unknown() || wanted.is_unknown() || kind == wanted || kind.is_map() && wanted.is_map()) {
+        // As in Go, nil is a map of nothing.
+        let is_map = kind.is_map() || kind.is_nil();
+        if !(kind.is_unknown() || wanted.is_unknown() || kind == wanted || is_map && wanted.is_map()) {
             let message = format!("`{}` of `{}` must be {wanted}, and this is {kind}", parameter.name, function.name);
             return Err(self.error(at, message));
         }
