@@ -205,7 +205,7 @@ error: FOLDER/rules/a.yaml:5:1: rule m: mode: the message reads `request`, which
 
 #[test]
 fn a_failure_names_its_container() {
-    let rule = "name: u\nmatch: {gvk: [{kind: Pod}]}\nrule: int(container.name) > 1\n";
+    let rule = "name: u\nmatch: {gvk: [{kind: Pod}]}\nrule: int(container.name ?? \"\") > 1\n";
     let pod = "apiVersion: v1\nkind: Pod\nmetadata: {name: two}\nspec: {containers: [{name: a}, {name: b}]}\n";
     let folder = folder(&[("rules/a.yaml", rule.as_bytes()), ("objects/a.yaml", pod.as_bytes())]);
     check(
@@ -214,10 +214,10 @@ fn a_failure_names_its_container() {
         2,
         "
 error: FOLDER/objects/a.yaml:1: Pod default/two: rule u: container a: 1:1: \"a\" is not an int
- | int(container.name) > 1
+ | int(container.name ?? \"\") > 1
  | ^
 error: FOLDER/objects/a.yaml:1: Pod default/two: rule u: container b: 1:1: \"b\" is not an int
- | int(container.name) > 1
+ | int(container.name ?? \"\") > 1
  | ^
 0 violations in 1 object, 1 rule, 2 errors",
     );
