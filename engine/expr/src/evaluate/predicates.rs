@@ -1,6 +1,6 @@
 //! The builtins that run a body for each element: `any`, `filter`, `reduce` and the others.
 
-use portal_document::{Array, Node, View};
+use portal_document::{Array, NoObject};
 
 use crate::{
     evaluate::{Evaluation, Frame, Outcome, Stopped},
@@ -34,10 +34,17 @@ impl<'a> Evaluation<'a, '_> {
         if let (Kind::Path { base, keys, .. }, Some(body)) = (&collection.kind, body)
             && let Some(Value::Node(node)) = self.place(base, frame)
         {
-            match node.follow(keys).map(|found| found.map(Node::view)) {
-                Ok(None | Some(View::Null)) => return Ok(false),
-                Ok(Some(View::Array(array))) => return self.some_of(array, at, body, answer),
-                Ok(Some(_)) | Err(_) => {}
+            match node.follow(keys) {
+                Ok(None) => return Ok(false),
+                Ok(Some(found)) => {
+                    if let Some(array) = found.as_array() {
+                        return self.some_of(array, at, body, answer);
+                    }
+                    if found.is_null() {
+                        return Ok(false);
+                    }
+                }
+                Err(NoObject) => {}
             }
         }
         self.over(at, collection, body, frame)?.some(answer)
