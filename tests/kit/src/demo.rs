@@ -115,6 +115,10 @@ impl Stage {
         self.wait_for_rule(&demo, "True")?;
         self.kubectl(&["get", "pcr", &demo])?;
 
+        step("Of the two replicas one has written that, and the others know where it is");
+        let columns = r"--output=custom-columns=HOLDER:.spec.holderIdentity,ADDRESS:.metadata.annotations.portal\.io/holder-address";
+        self.kubectl(&["--namespace", &demo, "get", "lease", "portal-engine-demo", columns])?;
+
         step("A mistake in it is told at once, with its place");
         self.apply(&rule(&demo, "Pod", "", "container.securityContxt.privileged == true"))?;
         self.wait_for_rule(&demo, "False")?;
@@ -301,6 +305,7 @@ fn engine(demo: &str, image: &str) -> Vec<Value> {
                             "name": "engine", "image": image, "imagePullPolicy": "IfNotPresent",
                             "args": ["engine", "--rules-from-cluster", "--instance=demo", &format!("--namespace={demo}"),
                                      &format!("--rule-selector={LABEL}={demo}")],
+                            "env": [{"name": "PORTAL_ADDRESS", "valueFrom": {"fieldRef": {"fieldPath": "status.podIP"}}}],
                             "readinessProbe": {"httpGet": {"path": "/readyz", "port": 8080}, "periodSeconds": 1},
                             "securityContext": {
                                 "runAsNonRoot": true, "readOnlyRootFilesystem": true, "allowPrivilegeEscalation": false,
