@@ -1,0 +1,230 @@
+use portal_core::rule::{load::load, source::Origin};
+use portal_document::{Options, from_yaml};
+
+use super::*;
+
+fn source(name: &str, kind: &str, rule: &str, origin: Origin) -> RuleSource {
+    let group = if kind == "Widget" { "acme.io" } else { "" };
+    source_for(name, &format!("{{group: \"{group}\", kind: {kind}}}"), rule, origin)
+}
+
+/// A rule for kinds that are written as in YAML.
+fn source_for(name: &str, kinds: &str, rule: &str, origin: Origin) -> RuleSource {
+    let rule = serde_json::Value::from(rule);
+    let yaml = format!("name: {name}\nmatch: {{gvk: [{kinds}]}}\nrule: {rule}\n");
+    let documents = from_yaml(&yaml, &Options::default()).unwrap();
+    load(documents[0].document.root(), origin, Vec::new()).unwrap()
+}
+
+fn id(name: &str) -> RuleId {
+    RuleId { namespace: None, name: name.to_owned() }
+}
+
+fn object(name: &str, kind: &str, rule: &str) -> Update {
+    let uid = format!("uid of {name}");
+    let source = source(name, kind, rule, Origin::Cluster { uid: uid.clone() });
+    object_of(source, uid)
+}
+
+fn object_of(source: RuleSource, uid: String) -> Update {
+    Update::Object(source.id.clone(), Some(Box::new(Object { uid, generation: 1, source: Ok(source) })))
+}
+
+fn file(path: &str, rules: &[(&str, &str)]) -> Update {
+    let origin = Origin::File { path: path.to_owned(), line: 1 };
+    let sources = rules.iter().map(|(name, rule)| source(name, "Pod", rule, origin.clone()));
+    Update::Files(vec![(path.into(), Some(Ok(sources.collect())))])
+}
+
+fn gone(path: &str) -> Update {
+    Update::Files(vec![(path.into(), None)])
+}
+
+fn kinds() -> Update {
+    Update::Kinds(Arc::new(Kinds::builtin().clone()))
+}
+
+/// An index that was told these things, one after the other.
+fn index(updates: impl IntoIterator<Item = Update>) -> Index {
+    let mut index = Index::new();
+    for update in std::iter::once(kinds()).chain(updates) {
+        index.apply([update]);
+    }
+    index
+}
+
+/// The names of the set, each with its expression's answer on nothing: enough to tell versions apart.
+#[track_caller]
+fn check_set(index: &Index, expected: &[&str]) {
+    let names: Vec<String> = index.rules.keys().map(RuleId::to_string).collect();
+    assert_eq!(names, expected);
+}
+
+#[track_caller]
+fn check_outcome(index: &Index, name: &str, expected: &str) {
+    let outcome = match index.report(&id(name)).unwrap().outcome {
+        Outcome::Active => "active".to_owned(),
+        Outcome::Disabled => "disabled".to_owned(),
+        Outcome::Refused(found) => format!("refused: {}", found[0].message),
+        Outcome::Waiting(found) => format!("waiting: {}", found[0].message),
+        Outcome::Shadowed(path) => format!("shadowed by {}", path.display()),
+    };
+    assert_eq!(outcome, expected);
+}
+
+const GOOD: &str = "spec.hostNetwork == true";
+const OTHER: &str = "spec.hostPID == true";
+const BAD: &str = "spec.hostNetwrk == true";
+
+#[test]
+fn a_bad_rule_leaves_the_good_ones_alone() {
+    let index = index([object("a", "Pod", GOOD), object("b", "Pod", BAD), object("c", "Pod", OTHER)]);
+    check_set(&index, &["a", "c"]);
+    check_outcome(&index, "b", "refused: PodSpec has no field `hostNetwrk`, did you mean `hostNetwork`?");
+    assert_eq!(index.counts(), Counts { active: 2, refused: 1, ..Counts::default() });
+}
+
+#[test]
+fn a_change_makes_a_set_only_if_a_rule_changes() {
+    let mut index = index([object("a", "Pod", GOOD)]);
+    assert!(index.apply([object("a", "Pod", OTHER)]).rule_set.is_some());
+    assert!(index.apply([object("b", "Pod", BAD)]).rule_set.is_none());
+    assert!(index.apply([Update::Object(id("b"), None)]).rule_set.is_none());
+    let outcomes = index.apply([Update::Object(id("a"), None)]);
+    assert_eq!(outcomes.rule_set.unwrap().rules().len(), 0);
+    assert_eq!(outcomes.reports, [(id("a"), None)]);
+}
+
+#[test]
+fn nothing_is_told_before_the_kinds_are_known() {
+    let mut index = Index::new();
+    let outcomes = index.apply([object("a", "Pod", GOOD), object("b", "Widget", GOOD)]);
+    assert!(outcomes.rule_set.is_none() && outcomes.reports.is_empty());
+    let outcomes = index.apply([kinds()]);
+    assert_eq!(outcomes.rule_set.unwrap().rules().len(), 1);
+    assert_eq!(outcomes.reports.len(), 2);
+}
+
+#[test]
+fn a_rule_wakes_when_its_kind_comes_and_says_so_when_it_goes() {
+    let widget = portal_core::kinds::Kind {
+        group: "acme.io".to_owned(),
+        kind: "Widget".to_owned(),
+        plural: "widgets".to_owned(),
+        versions: vec!["v1".to_owned()],
+        namespaced: true,
+        subresources: Vec::new(),
+    };
+    let mut index = index([object("a", "Widget", "object.spec.size > 3")]);
+    check_set(&index, &[]);
+    assert_eq!(index.counts().waiting, 1);
+    index.apply([Update::Kinds(Arc::new(Kinds::builtin().with([widget])))]);
+    check_set(&index, &["a"]);
+    assert_eq!(index.report(&id("a")).unwrap().active_on, ["acme.io/v1/Widget"]);
+    index.apply([kinds()]);
+    check_set(&index, &[]);
+    assert!(matches!(index.report(&id("a")).unwrap().outcome, Outcome::Waiting(_)));
+}
+
+/// The API server refuses a status that names one twice.
+#[test]
+fn a_kind_that_a_rule_names_twice_is_told_once() {
+    let origin = Origin::Cluster { uid: "uid".to_owned() };
+    let kinds = "{kind: ConfigMap}, {version: v1, kind: Secret}, {kind: ConfigMap}, {version: v1, kind: Secret}";
+    let index = index([object_of(source_for("a", kinds, "object.data == nil", origin), "uid".to_owned())]);
+    assert_eq!(index.report(&id("a")).unwrap().active_on, ["v1/ConfigMap", "v1/Secret"]);
+}
+
+#[test]
+fn a_file_comes_before_an_object_of_the_same_name() {
+    let mut index = index([object("a", "Pod", GOOD), file("rules/a.yaml", &[("a", OTHER)])]);
+    check_set(&index, &["a"]);
+    check_outcome(&index, "a", "shadowed by rules/a.yaml");
+    index.apply([gone("rules/a.yaml")]);
+    check_set(&index, &["a"]);
+    check_outcome(&index, "a", "active");
+}
+
+#[test]
+fn of_two_files_with_a_name_the_first_path_counts() {
+    let mut index = index([file("b.yaml", &[("a", GOOD)]), file("a.yaml", &[("a", BAD)])]);
+    check_set(&index, &[]);
+    index.apply([file("a.yaml", &[("a", OTHER)])]);
+    check_set(&index, &["a"]);
+    let problems = index.problems();
+    assert_eq!(problems[Path::new("b.yaml")][0].message, "`a` is in a.yaml too, which comes first: rename one");
+    index.apply([gone("a.yaml")]);
+    check_set(&index, &["a"]);
+    assert!(index.problems().is_empty());
+}
+
+#[test]
+fn a_rule_that_moves_to_another_file_is_never_missing() {
+    let mut index = index([file("a.yaml", &[("a", GOOD)])]);
+    let moved = [gone("a.yaml"), file("b.yaml", &[("a", GOOD)])].into_iter().flat_map(|update| match update {
+        Update::Files(files) => files,
+        _ => Vec::new(),
+    });
+    let outcomes = index.apply([Update::Files(moved.collect())]);
+    assert_eq!(outcomes.rule_set.unwrap().rules().len(), 1);
+}
+
+#[test]
+fn a_file_that_turns_bad_keeps_its_last_good_version() {
+    let mut index = index([file("a.yaml", &[("a", GOOD), ("b", GOOD)])]);
+    index.apply([file("a.yaml", &[("a", BAD), ("c", GOOD)])]);
+    check_set(&index, &["a", "b"]);
+    assert_eq!(index.problems().len(), 1);
+    index.apply([kinds()]);
+    assert_eq!(index.problems().len(), 1, "what is wrong with the newer version is still known");
+    let unreadable = Problem { line: Some(1), column: None, message: "damaged".to_owned() };
+    index.apply([Update::Files(vec![("a.yaml".into(), Some(Err(vec![unreadable])))])]);
+    check_set(&index, &["a", "b"]);
+    index.apply([file("a.yaml", &[("c", GOOD)])]);
+    check_set(&index, &["c"]);
+    assert_eq!(index.problems().len(), 0);
+}
+
+#[test]
+fn a_file_that_was_never_good_is_taken_in_its_newest_version() {
+    let mut index = index([file("a.yaml", &[("a", GOOD), ("b", BAD), ("c", GOOD)])]);
+    check_set(&index, &["a", "c"]);
+    let outcomes = index.apply([file("a.yaml", &[("a", OTHER), ("b", BAD), ("d", GOOD)])]);
+    assert!(outcomes.rule_set.is_some());
+    check_set(&index, &["a", "d"]);
+    assert_eq!(index.problems().len(), 1);
+    index.apply([kinds()]);
+    check_set(&index, &["a", "d"]);
+    index.apply([file("a.yaml", &[("a", GOOD)])]);
+    index.apply([file("a.yaml", &[("a", BAD), ("b", GOOD)])]);
+    check_set(&index, &["a"]);
+}
+
+#[test]
+fn any_order_of_news_leads_to_the_same_index() {
+    let news = || {
+        [
+            object("a", "Pod", GOOD),
+            object("b", "Pod", BAD),
+            object("c", "Widget", GOOD),
+            file("x.yaml", &[("a", OTHER), ("d", GOOD)]),
+            file("y.yaml", &[("d", GOOD), ("e", GOOD)]),
+        ]
+    };
+    let state = |index: &Index| {
+        let reports: Vec<_> = index.objects.keys().map(|id| index.report(id)).collect();
+        (index.rules.keys().cloned().collect::<Vec<_>>(), reports, index.counts())
+    };
+    let expected = state(&index(news()));
+    for first in 0..5 {
+        for second in 0..5 {
+            let mut shuffled: Vec<_> = news().into_iter().collect();
+            shuffled.swap(0, first);
+            shuffled.swap(1, second);
+            let mut index = Index::new();
+            index.apply(shuffled);
+            index.apply([kinds()]);
+            assert_eq!(state(&index), expected);
+        }
+    }
+}
