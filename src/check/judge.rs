@@ -277,7 +277,13 @@ impl Work<'_> {
             (false, "Namespace") => Some(name),
             _ => None,
         };
-        let request = self.needs_request.then(|| Request::creation(&object, name, namespace)).flatten();
+        let request = self.needs_request.then(|| Request::creation(&object, name, namespace));
+        if matches!(request, Some(None)) {
+            // Without it, a rule that reads it would find nothing, and pass.
+            let error = "the object is nested too deep to be in a request, which a rule reads".to_owned();
+            return outcome.failures.push(Failed { subject, column: None, rule: None, error });
+        }
+        let request = request.flatten();
         let event = Event {
             front: None,
             operation: Operation::Create,

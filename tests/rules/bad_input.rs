@@ -80,6 +80,22 @@ error: FOLDER/objects: there is nothing in this folder: files to read end in .ya
 }
 
 #[test]
+fn an_object_that_no_request_could_hold_is_no_pass() {
+    let rule = "name: r\nmatch: {gvk: [{kind: ConfigMap}]}\nrule: request.object.metadata.name == 'deep'\n";
+    let rules = folder(&[("rules.yaml", rule.as_bytes())]);
+    let rules = rules.path().join("rules.yaml");
+    for (levels, code, expected) in [(9_999, 1, "deny   r"), (10_000, 2, "nested too deep to be in a request")] {
+        let (open, close) = ("{\"a\":".repeat(levels - 1), "}".repeat(levels - 1));
+        let object = format!(
+            r#"{{"apiVersion":"v1","kind":"ConfigMap","metadata":{{"name":"deep","namespace":"a"}},"x":{open}1{close}}}"#
+        );
+        let output = portal(&["check", "-r", rules.to_str().unwrap(), "-"], object.as_bytes());
+        let shown = String::from_utf8(output.stdout).unwrap();
+        assert!(output.status.code() == Some(code) && shown.contains(expected), "{levels}: {shown}");
+    }
+}
+
+#[test]
 fn a_device_in_a_folder_is_told_and_not_read() {
     let folder = folder(&[("rules/a.yaml", RULE.as_bytes()), ("objects/a.yaml", GOOD.as_bytes())]);
     symlink("/dev/zero", folder.path().join("objects/b.yaml")).unwrap();
