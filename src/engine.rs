@@ -10,13 +10,10 @@ use std::time::Duration;
 
 use anyhow::{Context as _, anyhow, bail};
 use clap::Args;
-use portal_engine::{
-    client,
-    holder::Timing,
-    rules::selector,
-    run::{self, Settings, Shutdown},
-};
+use portal_cluster::{client, holder::Timing, names::is_name, rules::selector};
+use portal_engine::run::{self, Settings};
 use tokio::signal::unix::{SignalKind, signal};
+use tokio_util::sync::CancellationToken;
 
 pub(crate) use self::config::with_file;
 use self::logs::Logs;
@@ -71,7 +68,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "FILE", env = "PORTAL_KUBECONFIG")]
     kubeconfig: Option<PathBuf>,
 
-    /// What is logged: a level, or levels of modules such as `info,portal_engine::rules=debug`. Else `info`
+    /// What is logged: a level, or levels of modules such as `info,portal_cluster::rules=debug`. Else `info`
     #[arg(long, value_name = "LEVELS", env = "PORTAL_LOG")]
     log: Option<String>,
 
@@ -79,7 +76,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "SECONDS", env = "PORTAL_LEASE_DURATION", default_value_t = 15)]
     lease_duration: u64,
 
-    /// After how many seconds without success the holder stops to act
+    /// After how many seconds without a successful renewal the holder no longer acts
     #[arg(long, value_name = "SECONDS", env = "PORTAL_LEASE_RENEW_DEADLINE", default_value_t = 10)]
     lease_renew_deadline: u64,
 
@@ -111,7 +108,8 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let logs = Logs::start(arguments.log.as_deref().or(from_file.as_deref()))?;
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     let ended = runtime.block_on(async {
-        let (stop, shutdown) = Shutdown::new();
+        let shutdown = CancellationToken::new();
+        let stop = shutdown.clone();
         let mut terminate = signal(SignalKind::terminate())?;
         let mut interrupt = signal(SignalKind::interrupt())?;
         tokio::spawn(async move {
@@ -119,16 +117,16 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
                 _ = terminate.recv() => {}
                 _ = interrupt.recv() => {}
             }
-            stop.send_replace(true);
+            stop.cancel();
         });
         if let Some(path) = file {
             tokio::spawn(config::follow_log(path.to_owned(), from_file, logs));
         }
         let kubeconfig = &arguments.kubeconfig;
         // No layer counts yet.
-        let (_, counts) = tokio::sync::mpsc::channel(1);
+        let (_, counters) = tokio::sync::mpsc::channel(1);
         let connect = || client::connect(kubeconfig.as_deref());
-        run::run(connect, settings, counts, shutdown).await.map_err(anyhow::Error::from)
+        run::run(connect, settings, counters, shutdown).await.map_err(anyhow::Error::from)
     });
     // Not waiting for what blocks: a file system may never answer.
     runtime.shutdown_background();
@@ -172,7 +170,7 @@ fn settings(arguments: &Arguments) -> anyhow::Result<Settings> {
 
 /// A name that objects can have.
 fn name(flag: &str, name: &str) -> anyhow::Result<String> {
-    if !run::is_name(name) {
+    if !is_name(name) {
         bail!("--{flag} `{name}` is no name of an object: up to 63 of a-z, 0-9 and -, not at an end");
     }
     Ok(name.to_owned())

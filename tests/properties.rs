@@ -6,8 +6,8 @@ mod expansion;
 mod matching;
 mod requirements;
 
-use portal_core::engine::ExprEngine;
 use portal_core::kinds::Kinds;
+use portal_core::language::ExprEngine;
 use portal_core::rule::{RuleSet, compile::compile, load::load, source::Origin};
 use portal_document::{Document, Options};
 use serde_json::Value;

@@ -1,12 +1,6 @@
-//! The engine: everything around `portal-core` that does I/O. Watches and caches, the webhook server, audit, network
-//! analysis, sinks and actions. The layers `admission`, `audit`, `network` and `actions` never import each other.
+//! The engine: what is done with the rules in force. It reports what has become of each, and holds the layers `admission`,
+//! `audit`, `network` and `actions`, which never import each other.
 
-pub mod client;
-pub mod health;
-pub mod holder;
-pub mod kinds;
 pub mod metrics;
-pub mod rules;
 pub mod run;
-mod server;
-mod watch;
+pub mod status;

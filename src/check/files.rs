@@ -5,8 +5,8 @@ use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
+use portal_cluster::rules::folder::search;
 use portal_document::{Builder, Document, Interning, Limits, Node, Options, Step, YamlDocument, from_yaml};
-use portal_engine::rules::folder::search;
 
 /// The largest file that is read.
 const MAX_FILE: u64 = 1 << 30;

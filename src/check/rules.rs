@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use portal_core::{
-    engine::ExprEngine,
     kinds::{Kind, Kinds},
+    language::ExprEngine,
     rule::{
         RuleSet,
         compile::{compile, ended_exceptions},

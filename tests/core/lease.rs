@@ -5,17 +5,19 @@ use std::time::{Duration, Instant};
 use k8s_openapi::api::coordination::v1::Lease;
 use kube::api::{DeleteParams, Patch, PatchParams, PostParams};
 use kube::{Api, Client, ResourceExt as _};
-use portal_engine::holder::{ADDRESS, ActError, Holder, Settings, Timing};
+use portal_cluster::holder::{ADDRESS, ActError, Candidacy, Holder, Timing};
 use portal_test_kit::{Cluster, Namespace, Size};
 use serde_json::{Value, json};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
+use tokio_util::sync::{CancellationToken, DropGuard};
 
 /// A replica of the engine, as far as the Lease knows it.
 struct Replica {
     holder: Holder,
     task: JoinHandle<()>,
-    shutdown: watch::Sender<bool>,
+    /// Tells it to stop when it is dropped.
+    shutdown: DropGuard,
 }
 
 /// Shorter than by default, so that tests do not wait long.
@@ -24,16 +26,16 @@ fn short() -> Timing {
 }
 
 fn start(client: Client, namespace: &str, identity: &str, timing: Timing) -> Replica {
-    let (shutdown, receiver) = watch::channel(false);
-    let settings = Settings {
+    let shutdown = CancellationToken::new();
+    let candidacy = Candidacy {
         namespace: namespace.to_owned(),
         name: "portal".to_owned(),
         identity: identity.to_owned(),
         address: Some(format!("{identity}.example:8443")),
         timing,
     };
-    let (holder, task) = Holder::start(client, &settings, receiver);
-    Replica { holder, task, shutdown }
+    let (holder, task) = Holder::start(client, &candidacy, shutdown.clone());
+    Replica { holder, task, shutdown: shutdown.drop_guard() }
 }
 
 impl Replica {
@@ -134,7 +136,7 @@ async fn who_is_told_to_stop_finishes_its_writes_and_hands_over_at_once() {
         holder.act(Duration::from_secs(1), work).await
     });
     has_begun.wait_for(|begun| *begun).await.unwrap();
-    one.shutdown.send_replace(true);
+    drop(one.shutdown);
     tokio::time::sleep(Duration::from_millis(50)).await;
     assert!(!one.holder.is_held(), "it stops before it lets go");
     assert_eq!(one.holder.act(Duration::from_millis(1), async |_| ()).await, Err(ActError::NotHeld));
@@ -153,7 +155,6 @@ async fn who_is_alone_leaves_a_lease_that_nobody_holds() {
     let client = cluster.client().await;
     let mut one = start(client.clone(), &namespace.name, "one", short());
     one.holds_within(Duration::from_secs(5)).await;
-    // Nobody is left who could tell it to stop, which tells it so.
     drop(one.shutdown);
     one.task.await.unwrap();
     let lease = namespace.api::<Lease>(client.clone()).get("portal").await.unwrap();
@@ -231,7 +232,7 @@ async fn a_lease_edited_to_name_another_stops_its_holder_and_is_waited_out_by_al
         assert!(next.await >= Duration::from_millis(2_900), "{comment}");
         assert!(one.holder.is_held() != two.holder.is_held(), "{comment}");
         for replica in [one, two] {
-            replica.shutdown.send_replace(true);
+            drop(replica.shutdown);
             replica.task.await.unwrap();
         }
     }

@@ -8,20 +8,21 @@ use std::time::{Duration, Instant};
 use k8s_openapi::api::coordination::v1::{Lease, LeaseSpec};
 use kube::api::{DeleteParams, DynamicObject, ListParams, ObjectMeta, Patch, PatchParams, PostParams};
 use kube::{Api, Client, ResourceExt as _};
-use portal_engine::holder::Timing;
-use portal_engine::rules::status::Counts;
-use portal_engine::run::{self, Settings, Shutdown};
+use portal_cluster::holder::Timing;
+use portal_engine::run::{self, Settings};
+use portal_engine::status::Counters;
 use portal_test_kit::fault_proxy::{FaultProxy, Requests, Storm};
 use serde_json::{Value, json};
-use tokio::sync::{mpsc, watch};
+use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
 
 use super::{BAD, GOOD, cluster, create, is_ready, rule, rules_api, status_writes};
 
 /// An engine within this process.
 struct Engine {
-    stop: watch::Sender<bool>,
-    counts: mpsc::Sender<(portal_core::rule::source::RuleId, Counts)>,
+    shutdown: CancellationToken,
+    counters: mpsc::Sender<(portal_core::rule::source::RuleId, Counters)>,
     task: JoinHandle<bool>,
 }
 
@@ -34,20 +35,21 @@ impl Engine {
             listen: SocketAddr::from(([127, 0, 0, 1], 0)),
             address: None,
             rules_from_cluster: true,
-            rule_selector: portal_engine::rules::selector::parse(&selector).unwrap(),
+            rule_selector: portal_cluster::rules::selector::parse(&selector).unwrap(),
             rules_folder: None,
             timing: Timing::default(),
         };
-        let (stop, shutdown) = Shutdown::new();
-        let (counts, counted) = mpsc::channel(1000);
+        let shutdown = CancellationToken::new();
+        let (counters, counters_in) = mpsc::channel(1000);
+        let told = shutdown.clone();
         let task = tokio::spawn(async move {
-            run::run(move || std::future::ready(Ok(client.clone())), settings, counted, shutdown).await.unwrap()
+            run::run(move || std::future::ready(Ok(client.clone())), settings, counters_in, told).await.unwrap()
         });
-        Engine { stop, counts, task }
+        Engine { shutdown, counters, task }
     }
 
     async fn stop(self) {
-        self.stop.send_replace(true);
+        self.shutdown.cancel();
         assert!(self.task.await.unwrap(), "every part ends as it should");
     }
 }
@@ -167,7 +169,7 @@ async fn a_thousand_noisy_rules_cost_a_few_writes_a_second() {
         evaluations += 1;
         for number in 0..RULES {
             let id = portal_core::rule::source::RuleId { namespace: None, name: format!("noisy-{number}") };
-            engine.counts.send((id, Counts { evaluations, violations: 1 })).await.unwrap();
+            engine.counters.send((id, Counters { evaluations, violations: 1 })).await.unwrap();
         }
         tokio::time::sleep(Duration::from_millis(10)).await;
     }

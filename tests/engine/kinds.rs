@@ -1,7 +1,7 @@
 //! What the API server serves, asked in both ways.
 
+use portal_cluster::kinds::{discover, discover_each};
 use portal_core::kinds::{Kind, Kinds};
-use portal_engine::kinds::{discover, discover_each};
 use portal_test_kit::{Cluster, Size};
 
 use crate::core::eventually;

@@ -8,10 +8,23 @@ use expect_test::{Expect, expect};
 use super::{PURE, check, fixture::good_workspace};
 
 /// Each of our crates with those of our crates that it may build on.
-const ALLOWED: [(&str, &[&str]); 9] = [
-    ("portal", &["portal-core", "portal-crds", "portal-document", "portal-engine", "portal-expr", "portal-operator"]),
-    ("portal-operator", &["portal-core", "portal-crds", "portal-document", "portal-expr"]),
-    ("portal-engine", &["portal-core", "portal-crds", "portal-document", "portal-expr"]),
+const ALLOWED: [(&str, &[&str]); 10] = [
+    (
+        "portal",
+        &[
+            "portal-cluster",
+            "portal-core",
+            "portal-crds",
+            "portal-document",
+            "portal-engine",
+            "portal-expr",
+            "portal-operator",
+        ],
+    ),
+    ("portal-operator", &["portal-cluster", "portal-core", "portal-crds", "portal-document", "portal-expr"]),
+    ("portal-engine", &["portal-cluster", "portal-core", "portal-crds", "portal-document", "portal-expr"]),
+    // What operator and engine both need of the API server.
+    ("portal-cluster", &["portal-core", "portal-crds", "portal-document", "portal-expr"]),
     ("portal-core", &["portal-crds", "portal-document", "portal-expr"]),
     ("portal-expr", &["portal-document"]),
     ("portal-document", &[]),
@@ -179,6 +192,21 @@ fn the_operator_does_not_depend_on_the_engine() {
         "dependencies",
         "portal-engine",
         expect!["operator/Cargo.toml: portal-operator must not have portal-engine as a normal dependency"],
+    );
+}
+
+#[test]
+fn what_both_stand_on_depends_on_neither() {
+    let workspace = good_workspace().depend("engine/cluster", "dependencies", "portal-engine").depend(
+        "engine/cluster",
+        "dependencies",
+        "portal-operator",
+    );
+    check(
+        &workspace,
+        expect![[r#"
+            engine/cluster/Cargo.toml: portal-cluster must not have portal-engine as a normal dependency
+            engine/cluster/Cargo.toml: portal-cluster must not have portal-operator as a normal dependency"#]],
     );
 }
 

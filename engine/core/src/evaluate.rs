@@ -12,9 +12,9 @@ use portal_expr::{Arena, Limits, Observation, Value};
 
 use crate::{
     context::{CONTAINER, METADATA, OBJECT, REQUEST, ROOTS, SECURITY_CONTEXT, SPEC, pod::ContainerType},
-    engine::{self, EvaluationError},
     evaluate::host::RuleHost,
     event::Event,
+    language::{self, EvaluationError},
     lookup::{Answer, Filter, Lookup, Query},
     object::Visible,
     rule::{
@@ -181,7 +181,7 @@ impl Evaluation {
         limits: &Limits,
         arena: &Arena,
     ) {
-        let outcome = engine::evaluate(&*rule.expression, host, arena, limits, event.now);
+        let outcome = language::evaluate(&*rule.expression, host, arena, limits, event.now);
         let is_violation = match outcome {
             Ok(Value::Bool(is_violation)) => Ok(is_violation),
             Ok(Value::Nil) => Ok(false),

@@ -2,7 +2,7 @@
 
 pub mod kinds;
 
-pub mod engine;
+pub mod language;
 
 pub mod context;
 pub mod requirements;

@@ -17,9 +17,9 @@ use portal_document::Node;
 
 use crate::{
     context::pod::Template,
-    engine::Expression,
     event::Front,
     kinds::Kind,
+    language::Expression,
     rule::{matching::Matching, message::Message, source::RuleId},
 };
 

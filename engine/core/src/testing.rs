@@ -7,10 +7,10 @@ use portal_document::{Document, Node, Options, from_yaml};
 use portal_expr::{Limits, Moment};
 
 use crate::{
-    engine::ExprEngine,
     evaluate::evaluate,
     event::{Event, Front, Operation},
     kinds::{Kind, Kinds},
+    language::ExprEngine,
     lookup::{Answer, Lookup, Query},
     object::Object,
     rule::{

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::PathBuf;
 
 use portal_core::{
-    engine::ExprEngine,
+    language::ExprEngine,
     kinds::Kinds,
     rule::{
         RuleSet,

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 
 use portal_core::context::image::Image;
-use portal_core::engine::{self, Expression, ExpressionEngine as _};
+use portal_core::language::{self, Expression, ExpressionEngine as _};
 use portal_document::{Document, Node};
 use portal_expr::{
     Arena, ComputedId, Failure, Field, Host, Limits, Machine, Moment, Object, ObjectId, Schema, Shape, Slot, Value,
@@ -40,12 +40,12 @@ pub fn contexts<'d>(document: &'d Document) -> (Context<'d>, Vec<Context<'d>>) {
 
 /// Compiles a rule as the engine does.
 pub fn compile(rule: &Rule, schema: &Schema) -> Box<dyn Expression> {
-    engine::ExprEngine.compile(rule.portal, schema).unwrap_or_else(|error| panic!("{}: {error}", rule.name))
+    language::ExprEngine.compile(rule.portal, schema).unwrap_or_else(|error| panic!("{}: {error}", rule.name))
 }
 
 /// Whether a rule is violated. The arena is the caller's, used again and again.
 pub fn evaluate(expression: &dyn Expression, context: &Context<'_>, arena: &mut Arena, limits: &Limits) -> bool {
-    let verdict = engine::evaluate(expression, context, arena, limits, Moment::default());
+    let verdict = language::evaluate(expression, context, arena, limits, Moment::default());
     let verdict = matches!(verdict.unwrap_or_else(|error| panic!("{error}")), Value::Bool(true));
     arena.reset();
     verdict

@@ -14,9 +14,9 @@ use crate::{
         self, CONTAINER, METADATA, OBJECT, REQUEST, SECURITY_CONTEXT, SPEC,
         pod::{TEMPLATES, Template},
     },
-    engine::{Expression, ExpressionEngine},
     event::Front,
     kinds::{Kind, Kinds},
+    language::{Expression, ExpressionEngine},
     rule::{
         JudgedKind, RequestReads, Rule, RuleSet,
         diagnostic::{Diagnostic, Excerpt, Level, Step},

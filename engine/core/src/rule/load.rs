@@ -48,6 +48,25 @@ pub fn load(document: Node<'_>, origin: Origin, base: Vec<Step>) -> Result<RuleS
     }
 }
 
+/// Reads the rule that an object of the cluster is. What kind it is says whoever has it from the API server: an item of a list may
+/// leave it out.
+pub fn load_object(object: Node<'_>, kind: RuleKind, origin: Origin) -> Result<RuleSource, Vec<Diagnostic>> {
+    let mut loader = Loader { rule: None, origin, base: Vec::new(), problems: Vec::new() };
+    match loader.load_custom(object, kind) {
+        Some(source) if loader.problems.is_empty() => Ok(source),
+        _ => Err(loader.problems),
+    }
+}
+
+/// The two custom resources.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum RuleKind {
+    /// `PortalClusterRule`
+    Cluster,
+    /// `PortalRule`
+    Namespaced,
+}
+
 struct Loader {
     rule: Option<RuleId>,
     origin: Origin,
@@ -71,9 +90,9 @@ impl Loader {
             self.problem(&["apiVersion"], format!("unknown version `{version}`: this is portal.io/v1alpha1"));
             return None;
         }
-        let schema = match kind.as_deref() {
-            Some("PortalClusterRule") => &*CLUSTER_RULE,
-            Some("PortalRule") => &*RULE,
+        let kind = match kind.as_deref() {
+            Some("PortalClusterRule") => RuleKind::Cluster,
+            Some("PortalRule") => RuleKind::Namespaced,
             other => {
                 let other = other.unwrap_or_default();
                 self.problem(
@@ -83,15 +102,20 @@ impl Loader {
                 return None;
             }
         };
+        self.load_custom(document, kind)
+    }
+
+    fn load_custom(&mut self, document: Node<'_>, kind: RuleKind) -> Option<RuleSource> {
+        let text = |node: Option<Node<'_>>| node.and_then(Node::as_str).map(str::to_owned);
         let metadata = document.get_str("metadata");
         let field = |name| metadata.and_then(|metadata| metadata.get_str(name));
         let Some(name) = text(field("name")).filter(|name| !name.is_empty()) else {
             self.problem(&["metadata", "name"], no_name(field("name")));
             return None;
         };
-        let namespace = match kind.as_deref() {
-            Some("PortalRule") => Some(text(field("namespace")).unwrap_or_else(|| "default".to_owned())),
-            _ => None,
+        let (schema, namespace) = match kind {
+            RuleKind::Cluster => (&*CLUSTER_RULE, None),
+            RuleKind::Namespaced => (&*RULE, Some(text(field("namespace")).unwrap_or_else(|| "default".to_owned()))),
         };
         self.rule = Some(RuleId { namespace, name });
         let known = ["apiVersion", "kind", "metadata", "spec", "status"];

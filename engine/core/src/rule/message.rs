@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use portal_expr::{Arena, Error, Host, Limits, Moment, Schema, Value};
 
-use crate::engine::{self, Expression, ExpressionEngine};
+use crate::language::{self, Expression, ExpressionEngine};
 
 /// The message of a rule, ready to be filled in.
 #[derive(Debug, Default)]
@@ -69,7 +69,7 @@ impl Message {
                 Part::Words(words) => message.push_str(words),
                 Part::Expression(expression) => {
                     let arena = Arena::new();
-                    match engine::evaluate(&**expression, host, &arena, limits, now) {
+                    match language::evaluate(&**expression, host, &arena, limits, now) {
                         Ok(value) => message.push_str(&shorten(&show(value), MAX_VALUE)),
                         Err(_) => message.push('?'),
                     }

@@ -13,7 +13,7 @@ use portal_bench::objects::{environments, objects};
 use portal_bench::portal;
 use portal_bench::row::{self, Goal, Row};
 use portal_bench::rules::{RULES, Rule};
-use portal_core::engine::Expression;
+use portal_core::language::Expression;
 use portal_document::{Document, Options};
 use portal_expr::{Arena, Limits, Schema};
 

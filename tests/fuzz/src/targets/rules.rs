@@ -5,10 +5,10 @@ use std::collections::HashSet;
 use std::sync::LazyLock;
 
 use portal_core::{
-    engine::{EvaluationError, ExprEngine},
     evaluate::evaluate,
     event::{Event, Operation},
     kinds::Kinds,
+    language::{EvaluationError, ExprEngine},
     lookup::{Answer, Lookup, Query},
     object::Object,
     requirements::Requirements,

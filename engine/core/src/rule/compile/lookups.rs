@@ -5,8 +5,8 @@ use portal_expr::{ArgumentShape, CallSite};
 use super::Compiler;
 use crate::{
     context::{BY_NAME, CONSISTENT, CONSISTENT_CLUSTER, LIST},
-    engine::Expression,
     kinds::{Kind, PluralError},
+    language::Expression,
     rule::{LookupSite, diagnostic::Level},
 };
 

@@ -97,7 +97,7 @@ impl Timing {
 
     /// How long something may take that only the holder does. Twice that is left of the term right before each renewal, so that
     /// one can begin at any time while renewals succeed.
-    pub(crate) fn action_timeout(self) -> Duration {
+    pub fn action_timeout(self) -> Duration {
         LONGEST_ACTION.min((self.renew_deadline - self.retry * 12 / 10) / 2)
     }
 }

@@ -9,19 +9,15 @@ use k8s_openapi::{
     apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition,
     kube_aggregator::pkg::apis::apiregistration::v1::APIService,
 };
-use kube::{
-    Api, Client, Resource,
-    core::PartialObjectMeta,
-    runtime::watcher::{self, Event},
-};
+use kube::{Api, Resource, core::PartialObjectMeta, runtime::watcher::Event};
 use portal_core::kinds::Kinds;
 use tokio::sync::{Notify, mpsc, watch};
 
 use crate::{
     health::{Health, Part},
-    metrics::Metrics,
+    metrics::Discovery,
     rules::Update,
-    run::Shutdown,
+    runtime::Runtime,
     watch::{Events, explain},
 };
 
@@ -42,53 +38,28 @@ const NOW_AND_THEN: Duration = Duration::from_secs(300);
 /// How often while a rule waits for a kind, or while nobody tells of changes.
 const WAITING: Duration = Duration::from_secs(15);
 
-/// Tells the index what is served, now and whenever it changes. `waiting` says whether a rule waits for a kind.
-pub(crate) async fn follow(
-    client: Client,
-    updates: mpsc::Sender<Update>,
-    waiting: watch::Receiver<bool>,
-    health: Health,
-    metrics: Metrics,
-    mut shutdown: Shutdown,
-) {
+/// Tells the index what is served, now and whenever it changes, until the end. `waiting` says whether a rule waits for a kind.
+pub async fn follow(runtime: Runtime, updates: mpsc::Sender<Update>, waiting: watch::Receiver<bool>) {
     let changed = Arc::new(Notify::new());
     tokio::join!(
-        follow_definitions::<CustomResourceDefinition>(
-            Part::Definitions,
-            &client,
-            &changed,
-            &health,
-            &metrics,
-            shutdown.clone()
-        ),
-        follow_definitions::<APIService>(Part::ApiServices, &client, &changed, &health, &metrics, shutdown.clone()),
-        async {
-            tokio::select! {
-                () = ask(&client, &updates, &waiting, &changed, &health, &metrics) => {}
-                () = shutdown.wait() => {}
-            }
-        }
+        follow_definitions::<CustomResourceDefinition>(&runtime, Part::Definitions, &changed),
+        follow_definitions::<APIService>(&runtime, Part::ApiServices, &changed),
+        runtime.shutdown.run_until_cancelled(ask(&runtime, &updates, &waiting, &changed))
     );
 }
 
 /// Asks what is served, again and again.
-async fn ask(
-    client: &Client,
-    updates: &mpsc::Sender<Update>,
-    waiting: &watch::Receiver<bool>,
-    changed: &Notify,
-    health: &Health,
-    metrics: &Metrics,
-) {
+async fn ask(runtime: &Runtime, updates: &mpsc::Sender<Update>, waiting: &watch::Receiver<bool>, changed: &Notify) {
+    let Runtime { client, health, metrics, .. } = runtime;
     let mut known: Option<Kinds> = None;
     let mut schedule = AFTER_A_CHANGE.iter();
     loop {
         match discover(client, known.as_ref()).await {
             Ok(kinds) => {
-                health.well(Part::Kinds);
+                health.well(&Part::Kinds);
                 let is_same = known.as_ref().is_some_and(|known| known.iter().eq(kinds.iter()));
-                metrics.discoveries.with_label_values(&[if is_same { "same" } else { "changed" }]).inc();
-                metrics.kinds.with_label_values(&[] as &[&str]).set(kinds.iter().count() as i64);
+                metrics.discoveries.at(if is_same { &Discovery::Same } else { &Discovery::Changed }).inc();
+                metrics.kinds.set(kinds.iter().count() as i64);
                 if !is_same {
                     known = Some(kinds.clone());
                     if updates.send(Update::Kinds(Arc::new(kinds))).await.is_err() {
@@ -97,8 +68,8 @@ async fn ask(
                 }
             }
             Err(error) => {
-                metrics.discoveries.with_label_values(&["failed"]).inc();
-                health.unwell(Part::Kinds, &explain("get", "/apis", &error));
+                metrics.discoveries.at(&Discovery::Failed).inc();
+                health.unwell(&Part::Kinds, &explain("get", "/apis", &error));
             }
         }
         let pause = match schedule.next() {
@@ -119,24 +90,16 @@ async fn ask(
 
 /// Whether somebody tells when kinds come and go.
 fn is_told(health: &Health) -> bool {
-    health.is_well(Part::Definitions) && health.is_well(Part::ApiServices)
+    health.is_well(&Part::Definitions) && health.is_well(&Part::ApiServices)
 }
 
 /// Tells of changes of definitions, without what is in them.
-async fn follow_definitions<K>(
-    part: Part,
-    client: &Client,
-    changed: &Notify,
-    health: &Health,
-    metrics: &Metrics,
-    shutdown: Shutdown,
-) where
+async fn follow_definitions<K>(runtime: &Runtime, part: Part, changed: &Notify)
+where
     K: Resource<DynamicType = ()> + Clone + std::fmt::Debug + Send + 'static,
 {
-    let api: Api<PartialObjectMeta<K>> = Api::all(client.clone());
-    let resource = K::plural(&()).into_owned();
-    let config = watcher::Config::default();
-    let mut events = Events::new(part, resource, api, config, health.clone(), metrics.clone(), shutdown);
+    let api: Api<PartialObjectMeta<K>> = Api::all(runtime.client.clone());
+    let mut events = Events::new(runtime.clone(), part, K::plural(&()).into_owned(), api);
     while let Some(event) = events.next().await {
         if matches!(event, Event::InitDone | Event::Apply(_) | Event::Delete(_)) {
             changed.notify_one();

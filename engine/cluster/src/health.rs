@@ -1,10 +1,12 @@
-//! What each part of the engine says about itself: `/readyz` is made of it.
+//! What each part of a process says about itself: `/readyz` is made of it.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tracing::{info, warn};
+
+use crate::metrics::{Label, Word};
 
 /// What the parts say. Cheap to clone; every part writes its own line.
 #[derive(Clone, Debug, Default)]
@@ -12,8 +14,8 @@ pub struct Health {
     parts: Arc<Mutex<BTreeMap<Part, State>>>,
 }
 
-/// A part of the engine.
-#[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
+/// A part of a process.
+#[derive(Clone, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub enum Part {
     /// The way to the API server.
     ApiServer,
@@ -33,63 +35,71 @@ pub enum Part {
     Lease,
     /// The status of rules, which the holder of the Lease writes.
     Status,
+    /// The watch of a kind that comes and goes with the rules that need it, by the name of its resource: `pods`,
+    /// `deployments.apps`.
+    Watch(Arc<str>),
 }
 
 /// How a part is.
 #[derive(Clone, Debug, Eq, PartialEq)]
 enum State {
-    /// It has not done yet what the engine needs before it is ready.
+    /// It has not done yet what the process needs before it is ready.
     Starting(Option<String>),
     Well,
-    /// It was well, or the engine can do without it, and something is wrong.
+    /// It was well, or the process can do without it, and something is wrong.
     Unwell(String),
 }
 
 impl Health {
-    /// A part is needed before the engine is ready.
-    pub fn expect(&self, part: Part) {
+    /// A part is needed before the process is ready.
+    pub fn expect(&self, part: &Part) {
         self.change(part, |_| State::Starting(None));
     }
 
     /// A part is well.
-    pub fn well(&self, part: Part) {
+    pub fn well(&self, part: &Part) {
         if self.change(part, |_| State::Well) {
-            info!(%part, "Part of the engine is well");
+            info!(%part, "Part is well");
         }
     }
 
-    /// A part has done what the engine needs before it is ready. What else it complains about is as before.
-    pub(crate) fn loaded(&self, part: Part) {
+    /// A part has done what the process needs before it is ready. What else it complains about is as before.
+    pub fn loaded(&self, part: &Part) {
         let changed = self.change(part, |before| match before {
             Some(State::Starting(Some(problem)) | State::Unwell(problem)) => State::Unwell(problem.clone()),
             _ => State::Well,
         });
         if changed {
-            info!(%part, "Part of the engine is loaded");
+            info!(%part, "Part is loaded");
         }
     }
 
     /// What was wrong with a part is over. One that is still starting is no further for that.
-    pub(crate) fn recovered(&self, part: Part) {
+    pub fn recovered(&self, part: &Part) {
         let changed = self.change(part, |before| match before {
             Some(State::Starting(_)) => State::Starting(None),
             _ => State::Well,
         });
         if changed {
-            info!(%part, "Part of the engine has recovered");
+            info!(%part, "Part has recovered");
         }
     }
 
     /// Something is wrong with a part. If it was well once it stays ready: what it knows is still true as far as anyone
     /// can tell, and taking every replica out of service would help nobody.
-    pub fn unwell(&self, part: Part, problem: &str) {
+    pub fn unwell(&self, part: &Part, problem: &str) {
         let changed = self.change(part, |before| match before {
             Some(State::Starting(_)) => State::Starting(Some(problem.to_owned())),
             _ => State::Unwell(problem.to_owned()),
         });
         if changed {
-            warn!(%part, error = problem, "Part of the engine is not well");
+            warn!(%part, error = problem, "Part is not well");
         }
+    }
+
+    /// A part is gone, and with it whatever it said.
+    pub fn forget(&self, part: &Part) {
+        self.states().remove(part);
     }
 
     /// Whether everything that is needed was well once.
@@ -98,15 +108,15 @@ impl Health {
     }
 
     /// Whether a part has nothing to complain about.
-    pub(crate) fn is_well(&self, part: Part) -> bool {
-        self.states().get(&part) == Some(&State::Well)
+    pub fn is_well(&self, part: &Part) -> bool {
+        self.states().get(part) == Some(&State::Well)
     }
 
     /// A line for each part, then the verdict.
     pub fn report(&self) -> String {
         let mut text = String::new();
-        for (part, state) in self.states() {
-            let (mark, words) = match &state {
+        for (part, state) in self.states().iter() {
+            let (mark, words) = match state {
                 State::Starting(None) => ('-', "not there yet".to_owned()),
                 State::Starting(Some(problem)) => ('-', problem.clone()),
                 State::Well => ('+', "ok".to_owned()),
@@ -118,21 +128,27 @@ impl Health {
         text
     }
 
-    fn states(&self) -> BTreeMap<Part, State> {
-        self.parts.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    fn states(&self) -> MutexGuard<'_, BTreeMap<Part, State>> {
+        self.parts.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Changes what a part says. Whether that is something else than before.
-    fn change(&self, part: Part, change: impl FnOnce(Option<&State>) -> State) -> bool {
-        let mut parts = self.parts.lock().unwrap_or_else(PoisonError::into_inner);
-        let state = change(parts.get(&part));
-        parts.insert(part, state.clone()) != Some(state)
+    fn change(&self, part: &Part, change: impl FnOnce(Option<&State>) -> State) -> bool {
+        let mut parts = self.states();
+        let state = change(parts.get(part));
+        parts.insert(part.clone(), state.clone()) != Some(state)
     }
 }
 
-impl std::fmt::Display for Part {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(match self {
+/// The label of what is counted per watch.
+impl Label for Part {
+    const NAME: &'static str = "watch";
+    const WORDS: &'static [Word] =
+        &[Word("cluster-rules", ""), Word("rules", ""), Word("definitions", ""), Word("api-services", "")];
+    const IS_OPEN: bool = true;
+
+    fn word(&self) -> &str {
+        match self {
             Part::ApiServer => "api-server",
             Part::Kinds => "kinds",
             Part::Definitions => "definitions",
@@ -142,7 +158,17 @@ impl std::fmt::Display for Part {
             Part::Folder => "folder",
             Part::Lease => "lease",
             Part::Status => "status",
-        })
+            Part::Watch(resource) => resource,
+        }
+    }
+}
+
+impl std::fmt::Display for Part {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        if let Part::Watch(_) = self {
+            f.write_str("watch ")?;
+        }
+        f.write_str(self.word())
     }
 }
 
@@ -154,14 +180,24 @@ mod tests {
     fn ready_when_every_part_that_is_needed_was_well_once() {
         let health = Health::default();
         assert!(health.is_ready());
-        health.expect(Part::Kinds);
-        health.unwell(Part::Kinds, "the API server does not answer");
-        health.unwell(Part::Status, "may not patch");
+        health.expect(&Part::Kinds);
+        health.unwell(&Part::Kinds, "the API server does not answer");
+        health.unwell(&Part::Status, "may not patch");
         assert!(!health.is_ready());
         assert_eq!(health.report(), "[-]kinds the API server does not answer\n[!]status may not patch\nnot ready\n");
-        health.well(Part::Kinds);
-        health.unwell(Part::Kinds, "gone for a minute");
+        health.well(&Part::Kinds);
+        health.unwell(&Part::Kinds, "gone for a minute");
         assert!(health.is_ready());
         assert_eq!(health.report(), "[!]kinds gone for a minute\n[!]status may not patch\nready\n");
+    }
+    #[test]
+    fn a_part_that_comes_and_goes_leaves_nothing() {
+        let health = Health::default();
+        let pods = Part::Watch("pods".into());
+        health.expect(&pods);
+        health.unwell(&pods, "not allowed to list pods");
+        assert_eq!(health.report(), "[-]watch pods not allowed to list pods\nnot ready\n");
+        health.forget(&pods);
+        assert_eq!(health.report(), "ready\n");
     }
 }

@@ -2,15 +2,16 @@
 //!
 //! ```text
 //! folder ──┐
-//! cluster ─┼→ Update → Index → RuleSet, swapped under those who read it
-//! kinds ───┘              └──→ Report → status (by the holder of the Lease)
+//! cluster ─┼→ Update → Index (by the intake) → Snapshot, swapped under those who read it
+//! kinds ───┘                               └→ Report → status (by the holder of the Lease)
 //! ```
 
-pub(crate) mod cluster;
+pub mod cluster;
 pub mod folder;
 pub mod index;
+pub mod intake;
 pub mod selector;
-pub mod status;
+pub mod snapshot;
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -109,7 +110,7 @@ pub enum Outcome {
 }
 
 impl Loader {
-    /// The part of the engine that is well when the rules of this loader are in force.
+    /// The part that is well when the rules of this loader are in force.
     pub(crate) fn part(self) -> Part {
         match self {
             Loader::Folder => Part::Folder,

@@ -18,6 +18,7 @@ use jiff::Timestamp;
 use kube::Client;
 use tokio::sync::{RwLock, watch};
 use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
 
 use self::clock::BootTime;
@@ -29,7 +30,7 @@ pub use self::timing::{Timing, TimingError};
 
 /// Which Lease, and who wants it.
 #[derive(Clone, Debug)]
-pub struct Settings {
+pub struct Candidacy {
     /// Where the Lease is.
     pub namespace: String,
     /// What it is called.
@@ -54,7 +55,7 @@ pub struct Holder {
 
 /// Who holds, as this process last saw it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Seen {
+pub struct SeenHolder {
     /// Its name with the random part.
     pub identity: String,
     /// Where it is reached.
@@ -75,7 +76,7 @@ pub enum ActError {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct State {
     held: Option<Held>,
-    seen: Option<Seen>,
+    seen: Option<SeenHolder>,
 }
 
 /// The task behind a [`Holder`].
@@ -96,18 +97,18 @@ struct Task {
 const RELEASE: Duration = Duration::from_secs(6);
 
 impl Holder {
-    /// Starts to want the Lease. When `shutdown` says so, or nobody is left who could, the process stops to hold, lets those who act come
-    /// to an end, lets go of the Lease, and the task ends.
-    pub fn start(client: Client, settings: &Settings, shutdown: watch::Receiver<bool>) -> (Self, JoinHandle<()>) {
+    /// Starts to want the Lease. When `shutdown` is cancelled, the process no longer counts as the holder, lets those who act come to
+    /// an end, lets go of the Lease, and the task ends.
+    pub fn start(client: Client, candidacy: &Candidacy, shutdown: CancellationToken) -> (Self, JoinHandle<()>) {
         let state = watch::Sender::default();
         let problem = watch::Sender::default();
         let acting = Arc::new(RwLock::new(()));
         let holder = Self { state: state.subscribe(), problem: problem.subscribe(), acting: acting.clone() };
-        let identity: Arc<str> = format!("{}_{:016x}", settings.identity, random_number()).into();
+        let identity: Arc<str> = format!("{}_{:016x}", candidacy.identity, random_number()).into();
         let task = Task {
-            election: Election::new(identity.clone(), settings.timing, random_number(), BootTime::now()),
-            requests: Requests::new(client, settings),
-            timing: settings.timing,
+            election: Election::new(identity.clone(), candidacy.timing, random_number(), BootTime::now()),
+            requests: Requests::new(client, candidacy),
+            timing: candidacy.timing,
             identity,
             state,
             problem,
@@ -149,7 +150,7 @@ impl Holder {
     }
 
     /// Who holds, as last seen.
-    pub fn observed(&self) -> Option<Seen> {
+    pub fn observed(&self) -> Option<SeenHolder> {
         self.state.borrow().seen.clone()
     }
 
@@ -167,18 +168,14 @@ impl Holder {
 }
 
 impl Task {
-    async fn run(mut self, mut shutdown: watch::Receiver<bool>) {
-        let mut told = std::pin::pin!(async move {
-            // An error: nobody is left who could say so.
-            let _ = shutdown.wait_for(|is_told| *is_told).await;
-        });
+    async fn run(mut self, shutdown: CancellationToken) {
         loop {
             let now = BootTime::now();
             let step = self.election.next(now, Timestamp::now());
             self.publish();
             tokio::select! {
                 biased;
-                () = &mut told => break,
+                () = shutdown.cancelled() => break,
                 () = self.follow(step, now) => {}
             }
         }
@@ -227,10 +224,10 @@ impl Task {
 
     /// Says who holds. A renewal wakes nobody.
     fn publish(&self) {
-        let seen = self
-            .election
-            .holder()
-            .map(|identity| Seen { identity: identity.to_owned(), address: self.requests.holder_address.clone() });
+        let seen = self.election.holder().map(|identity| SeenHolder {
+            identity: identity.to_owned(),
+            address: self.requests.holder_address.clone(),
+        });
         let state = State { held: self.election.held(), seen };
         self.state.send_if_modified(|current| {
             let terms = [current.held, state.held].map(|held| held.map(|held| held.term));

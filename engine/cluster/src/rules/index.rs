@@ -1,4 +1,4 @@
-//! All rules of all loaders, compiled. Pure: news go in, a set of rules and reports come out.
+//! All rules of all loaders, compiled. Pure: news go in, a snapshot and reports come out.
 //!
 //! A change compiles what it changes and nothing else, unless the kinds change, which any rule may name.
 
@@ -10,9 +10,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use portal_core::{
-    engine::{ExprEngine, ExpressionEngine},
     event::Front,
     kinds::Kinds,
+    language::{ExprEngine, ExpressionEngine},
     rule::{
         Rule, RuleSet,
         compile::compile_rule,
@@ -22,11 +22,14 @@ use portal_core::{
 };
 use portal_crds::Mode;
 
-use crate::rules::{FileContent, Object, Outcome, Problem, Report, Update};
+use crate::{
+    metrics::RuleState,
+    rules::{FileContent, Object, Outcome, Problem, Report, Update, snapshot::Snapshot},
+};
 
 /// All rules. Written by the one task that takes the updates.
 pub struct Index {
-    engine: Box<dyn ExpressionEngine>,
+    language: Box<dyn ExpressionEngine>,
     /// None until the API server was asked. Until then nothing is compiled: a kind that is not known yet is no mistake.
     kinds: Option<Arc<Kinds>>,
     files: BTreeMap<PathBuf, File>,
@@ -40,15 +43,15 @@ pub struct Index {
 /// What came of updates.
 #[derive(Debug, Default)]
 pub struct Outcomes {
-    /// The set, if it is another one.
-    pub rule_set: Option<RuleSet>,
+    /// What is in force now, if that is something else.
+    pub snapshot: Option<Snapshot>,
     /// What has become of the cluster's rules that may have changed. Nothing for those that are gone.
     pub reports: Vec<(RuleId, Option<Report>)>,
 }
 
-/// What is counted.
+/// How many rules there are of each kind of outcome.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
-pub struct Counts {
+pub struct Totals {
     /// Rules in the set.
     pub active: usize,
     /// Rules that cannot be used as they are.
@@ -98,7 +101,7 @@ impl Index {
     /// An index without rules.
     pub fn new() -> Index {
         Index {
-            engine: Box::new(ExprEngine),
+            language: Box::new(ExprEngine),
             kinds: None,
             files: BTreeMap::new(),
             objects: BTreeMap::new(),
@@ -110,6 +113,7 @@ impl Index {
     /// Takes news, in the order in which they came.
     pub fn apply(&mut self, updates: impl IntoIterator<Item = Update>) -> Outcomes {
         let mut touched = BTreeSet::new();
+        let mut has_other_kinds = false;
         for update in updates {
             match update {
                 Update::Object(id, object) => {
@@ -123,6 +127,7 @@ impl Index {
                 }
                 Update::Kinds(kinds) => {
                     self.kinds = Some(kinds);
+                    has_other_kinds = true;
                     self.compile_all();
                     touched.extend(self.objects.keys().cloned());
                     touched.extend(self.in_files.keys().cloned());
@@ -130,17 +135,18 @@ impl Index {
                 Update::Loaded(_) => {}
             }
         }
-        if self.kinds.is_none() {
-            return Outcomes::default();
-        }
-        let changed = touched.iter().filter(|id| self.choose(id)).count() > 0;
-        let rule_set = changed.then(|| RuleSet::new(self.rules.values().cloned().collect()));
+        let Some(kinds) = self.kinds.clone() else { return Outcomes::default() };
+        let has_other_rules = touched.iter().filter(|id| self.choose(id)).count() > 0;
+        let snapshot = (has_other_rules || has_other_kinds).then(|| {
+            let rules = RuleSet::new(self.rules.values().cloned().collect());
+            Snapshot::new(rules, kinds)
+        });
         let reports = touched.into_iter().filter(|id| !self.in_files.contains_key(id) || self.objects.contains_key(id));
         let reports = reports.map(|id| {
             let report = self.report(&id);
             (id, report)
         });
-        Outcomes { reports: reports.collect(), rule_set }
+        Outcomes { reports: reports.collect(), snapshot }
     }
 
     /// What is wrong with files, by their paths.
@@ -158,20 +164,19 @@ impl Index {
     }
 
     /// How many rules there are of each kind of outcome.
-    pub fn counts(&self) -> Counts {
-        let mut counts = Counts { active: self.rules.len(), ..Counts::default() };
-        let from_files = self.files.values().flat_map(|file| &file.rules);
-        let outcomes = from_files.map(|(_, compiled)| compiled.outcome());
-        for outcome in outcomes.chain(self.objects.iter().map(|(id, held)| self.outcome(id, held))) {
-            match outcome {
-                Outcome::Active => {}
-                Outcome::Disabled => counts.disabled += 1,
-                Outcome::Refused(_) => counts.refused += 1,
-                Outcome::Waiting(_) => counts.waiting += 1,
-                Outcome::Shadowed(_) => counts.shadowed += 1,
+    pub fn totals(&self) -> Totals {
+        let mut totals = Totals { active: self.rules.len(), ..Totals::default() };
+        let from_files = self.files.values().flat_map(|file| &file.rules).map(|(_, compiled)| compiled.state());
+        for state in from_files.chain(self.objects.iter().map(|(id, held)| self.state(id, held))) {
+            match state {
+                RuleState::Active => {}
+                RuleState::Disabled => totals.disabled += 1,
+                RuleState::Refused => totals.refused += 1,
+                RuleState::Waiting => totals.waiting += 1,
+                RuleState::Shadowed => totals.shadowed += 1,
             }
         }
-        counts
+        totals
     }
 
     /// Whether the kinds are known: without them no rule is in force.
@@ -262,7 +267,7 @@ impl Index {
 
     fn compile(&self, source: &RuleSource) -> Compiled {
         let Some(kinds) = &self.kinds else { return Compiled::default() };
-        let (rule, diagnostics) = compile_rule(source, kinds, &*self.engine);
+        let (rule, diagnostics) = compile_rule(source, kinds, &*self.language);
         Compiled { rule: rule.map(Arc::new), diagnostics }
     }
 
@@ -284,6 +289,15 @@ impl Index {
     /// The file whose rule a name stands for: the first of those that have one.
     fn file_of(&self, id: &RuleId) -> Option<&Path> {
         self.in_files.get(id)?.first().map(PathBuf::as_path)
+    }
+
+    /// What [`Index::outcome`] would say, without the words.
+    fn state(&self, id: &RuleId, held: &Held) -> RuleState {
+        match &held.object.source {
+            _ if self.in_files.contains_key(id) => RuleState::Shadowed,
+            Err(_) => RuleState::Refused,
+            Ok(_) => held.compiled.state(),
+        }
     }
 
     fn outcome(&self, id: &RuleId, held: &Held) -> Outcome {
@@ -314,12 +328,6 @@ impl Index {
     }
 }
 
-impl Default for Index {
-    fn default() -> Index {
-        Index::new()
-    }
-}
-
 impl File {
     fn names(&self) -> impl Iterator<Item = &RuleId> {
         self.rules.iter().map(|(source, _)| &source.id)
@@ -331,14 +339,26 @@ impl File {
 }
 
 impl Compiled {
-    fn outcome(&self) -> Outcome {
-        let errors = self.diagnostics.iter().filter(|diagnostic| diagnostic.level == Level::Error);
-        let errors: Vec<Diagnostic> = errors.cloned().collect();
-        if errors.is_empty() {
+    fn errors(&self) -> impl Iterator<Item = &Diagnostic> {
+        self.diagnostics.iter().filter(|diagnostic| diagnostic.level == Level::Error)
+    }
+
+    fn state(&self) -> RuleState {
+        if self.errors().next().is_none() {
             // The compiler leaves out what is switched off, and says nothing about it.
-            return if self.rule.is_some() { Outcome::Active } else { Outcome::Disabled };
+            return if self.rule.is_some() { RuleState::Active } else { RuleState::Disabled };
         }
-        if errors.iter().all(|error| error.awaits_kind) { Outcome::Waiting(errors) } else { Outcome::Refused(errors) }
+        if self.errors().all(|error| error.awaits_kind) { RuleState::Waiting } else { RuleState::Refused }
+    }
+
+    fn outcome(&self) -> Outcome {
+        let errors = || self.errors().cloned().collect();
+        match self.state() {
+            RuleState::Active => Outcome::Active,
+            RuleState::Disabled => Outcome::Disabled,
+            RuleState::Waiting => Outcome::Waiting(errors()),
+            RuleState::Refused | RuleState::Shadowed => Outcome::Refused(errors()),
+        }
     }
 }
 
@@ -351,7 +371,7 @@ fn problems_of(rules: &[(RuleSource, Compiled)]) -> Vec<Problem> {
             let message = format!("another rule of this file is called `{}` too: rename one", source.id);
             problems.push(Problem::of_file(message));
         }
-        let errors = compiled.diagnostics.iter().filter(|found| found.level == Level::Error && !found.awaits_kind);
+        let errors = compiled.errors().filter(|error| !error.awaits_kind);
         problems.extend(errors.map(|error| Problem::of_file(error.to_string())));
     }
     problems

@@ -6,7 +6,7 @@ use kube::api::{DynamicObject, PostParams};
 use kube::core::Status;
 use kube::{Api, Client, Error, ResourceExt as _};
 
-use super::Settings;
+use super::Candidacy;
 use super::election::{Answer, Step};
 use super::record::{self, ADDRESS, Record};
 use crate::watch::chain;
@@ -42,12 +42,12 @@ pub(super) struct Outcome {
 }
 
 impl Requests {
-    pub(super) fn new(client: Client, settings: &Settings) -> Self {
+    pub(super) fn new(client: Client, candidacy: &Candidacy) -> Self {
         Self {
-            api: Api::namespaced_with(client, &settings.namespace, &record::resource()),
-            namespace: settings.namespace.clone(),
-            name: settings.name.clone(),
-            address: settings.address.clone(),
+            api: Api::namespaced_with(client, &candidacy.namespace, &record::resource()),
+            namespace: candidacy.namespace.clone(),
+            name: candidacy.name.clone(),
+            address: candidacy.address.clone(),
             base: None,
             holder_address: None,
         }

@@ -81,17 +81,17 @@ fn a_bad_rule_leaves_the_good_ones_alone() {
     let index = index([object("a", "Pod", GOOD), object("b", "Pod", BAD), object("c", "Pod", OTHER)]);
     check_set(&index, &["a", "c"]);
     check_outcome(&index, "b", "refused: PodSpec has no field `hostNetwrk`, did you mean `hostNetwork`?");
-    assert_eq!(index.counts(), Counts { active: 2, refused: 1, ..Counts::default() });
+    assert_eq!(index.totals(), Totals { active: 2, refused: 1, ..Totals::default() });
 }
 
 #[test]
 fn a_change_makes_a_set_only_if_a_rule_changes() {
     let mut index = index([object("a", "Pod", GOOD)]);
-    assert!(index.apply([object("a", "Pod", OTHER)]).rule_set.is_some());
-    assert!(index.apply([object("b", "Pod", BAD)]).rule_set.is_none());
-    assert!(index.apply([Update::Object(id("b"), None)]).rule_set.is_none());
+    assert!(index.apply([object("a", "Pod", OTHER)]).snapshot.is_some());
+    assert!(index.apply([object("b", "Pod", BAD)]).snapshot.is_none());
+    assert!(index.apply([Update::Object(id("b"), None)]).snapshot.is_none());
     let outcomes = index.apply([Update::Object(id("a"), None)]);
-    assert_eq!(outcomes.rule_set.unwrap().rules().len(), 0);
+    assert_eq!(outcomes.snapshot.unwrap().rules.rules().len(), 0);
     assert_eq!(outcomes.reports, [(id("a"), None)]);
 }
 
@@ -99,9 +99,9 @@ fn a_change_makes_a_set_only_if_a_rule_changes() {
 fn nothing_is_told_before_the_kinds_are_known() {
     let mut index = Index::new();
     let outcomes = index.apply([object("a", "Pod", GOOD), object("b", "Widget", GOOD)]);
-    assert!(outcomes.rule_set.is_none() && outcomes.reports.is_empty());
+    assert!(outcomes.snapshot.is_none() && outcomes.reports.is_empty());
     let outcomes = index.apply([kinds()]);
-    assert_eq!(outcomes.rule_set.unwrap().rules().len(), 1);
+    assert_eq!(outcomes.snapshot.unwrap().rules.rules().len(), 1);
     assert_eq!(outcomes.reports.len(), 2);
 }
 
@@ -117,7 +117,7 @@ fn a_rule_wakes_when_its_kind_comes_and_says_so_when_it_goes() {
     };
     let mut index = index([object("a", "Widget", "object.spec.size > 3")]);
     check_set(&index, &[]);
-    assert_eq!(index.counts().waiting, 1);
+    assert_eq!(index.totals().waiting, 1);
     index.apply([Update::Kinds(Arc::new(Kinds::builtin().with([widget])))]);
     check_set(&index, &["a"]);
     assert_eq!(index.report(&id("a")).unwrap().active_on, ["acme.io/v1/Widget"]);
@@ -166,7 +166,7 @@ fn a_rule_that_moves_to_another_file_is_never_missing() {
         _ => Vec::new(),
     });
     let outcomes = index.apply([Update::Files(moved.collect())]);
-    assert_eq!(outcomes.rule_set.unwrap().rules().len(), 1);
+    assert_eq!(outcomes.snapshot.unwrap().rules.rules().len(), 1);
 }
 
 #[test]
@@ -190,7 +190,7 @@ fn a_file_that_was_never_good_is_taken_in_its_newest_version() {
     let mut index = index([file("a.yaml", &[("a", GOOD), ("b", BAD), ("c", GOOD)])]);
     check_set(&index, &["a", "c"]);
     let outcomes = index.apply([file("a.yaml", &[("a", OTHER), ("b", BAD), ("d", GOOD)])]);
-    assert!(outcomes.rule_set.is_some());
+    assert!(outcomes.snapshot.is_some());
     check_set(&index, &["a", "d"]);
     assert_eq!(index.problems().len(), 1);
     index.apply([kinds()]);
@@ -213,7 +213,7 @@ fn any_order_of_news_leads_to_the_same_index() {
     };
     let state = |index: &Index| {
         let reports: Vec<_> = index.objects.keys().map(|id| index.report(id)).collect();
-        (index.rules.keys().cloned().collect::<Vec<_>>(), reports, index.counts())
+        (index.rules.keys().cloned().collect::<Vec<_>>(), reports, index.totals())
     };
     let expected = state(&index(news()));
     for first in 0..5 {

@@ -16,12 +16,12 @@ use tokio::{
     sync::{Notify, mpsc},
     time::{Instant, sleep, sleep_until},
 };
+use tokio_util::sync::CancellationToken;
 
 use self::{scan::Folder, watch::Watch};
 use crate::{
     health::{Health, Part},
     rules::{Loader, Update},
-    run::Shutdown,
 };
 
 pub use self::search::{Found, search};
@@ -36,7 +36,7 @@ const MAX_DELAY: Duration = Duration::from_secs(1);
 const NOW_AND_THEN: Duration = Duration::from_secs(10);
 
 /// Tells of the rules of a folder and of their changes, until the end.
-pub(crate) async fn follow(path: PathBuf, updates: mpsc::Sender<Update>, health: Health, mut shutdown: Shutdown) {
+pub async fn follow(path: PathBuf, updates: mpsc::Sender<Update>, health: Health, shutdown: CancellationToken) {
     let changed = Arc::new(Notify::new());
     let mut folder = Folder::new(path);
     let mut watch = Watch::new(Arc::clone(&changed));
@@ -50,7 +50,7 @@ pub(crate) async fn follow(path: PathBuf, updates: mpsc::Sender<Update>, health:
         let looked = tokio::select! {
             looked = looking => looked,
             // A file system that does not answer keeps nobody from ending.
-            () = shutdown.wait() => return,
+            () = shutdown.cancelled() => return,
         };
         let (scan, is_watched);
         (folder, watch, scan, is_watched) = match looked {
@@ -61,8 +61,8 @@ pub(crate) async fn follow(path: PathBuf, updates: mpsc::Sender<Update>, health:
             return;
         }
         match scan.problem {
-            Some(problem) => health.unwell(Part::Folder, &problem),
-            None => health.recovered(Part::Folder),
+            Some(problem) => health.unwell(&Part::Folder, &problem),
+            None => health.recovered(&Part::Folder),
         }
         // A folder below that cannot be read, such as `lost+found`, is no reason to do without the others.
         let is_read = !scan.folders.is_empty();
@@ -76,7 +76,7 @@ pub(crate) async fn follow(path: PathBuf, updates: mpsc::Sender<Update>, health:
         tokio::select! {
             () = changed.notified() => quiet(&changed).await,
             () = sleep(pause) => {}
-            () = shutdown.wait() => return,
+            () = shutdown.cancelled() => return,
         }
     }
 }
@@ -106,13 +106,13 @@ mod tests {
         fs::write(root.path().join("a.yaml"), rule("a")).unwrap();
         std::os::unix::fs::symlink("nowhere", root.path().join("below")).unwrap();
         let (sender, mut updates) = mpsc::channel(8);
-        let (_stop, shutdown) = Shutdown::new();
+        let shutdown = CancellationToken::new();
         let health = Health::default();
-        health.expect(Part::Folder);
+        health.expect(&Part::Folder);
         let following = tokio::spawn(follow(root.path().to_owned(), sender, health.clone(), shutdown));
         assert!(matches!(updates.recv().await, Some(Update::Files(_))));
         assert!(matches!(updates.recv().await, Some(Update::Loaded(Loader::Folder))));
-        health.loaded(Part::Folder);
+        health.loaded(&Part::Folder);
         let problem = "below cannot be read: No such file or directory (os error 2); its rules stay as they were";
         let report = health.report();
         assert!(report.starts_with("[!]folder ") && report.ends_with(&format!("{problem}\nready\n")), "{report}");

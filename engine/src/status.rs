@@ -13,8 +13,18 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use kube::{
-    Api, Client,
-    api::{ApiResource, DynamicObject, Patch, PatchParams},
+    Api,
+    api::{ApiResource, Patch, PatchParams},
+};
+use portal_cluster::{
+    health::Part,
+    holder::{ActError, Holder},
+    rules::{
+        Report,
+        cluster::{RuleObject, SeenRule},
+    },
+    runtime::Runtime,
+    watch::{Watched, chain, explain},
 };
 use portal_core::rule::source::RuleId;
 use portal_crds::{PortalClusterRule, PortalRule};
@@ -27,15 +37,11 @@ use tokio::{
 use tracing::{debug, info};
 
 use crate::{
-    health::{Health, Part},
-    holder::{ActError, Holder, Timing},
-    metrics::Metrics,
-    rules::{Report, cluster::Seen},
-    run::Shutdown,
-    watch::{chain, explain},
+    metrics::{EngineMetrics, StatusWrite},
+    run::Settings,
 };
 
-pub use self::desired::Counts;
+pub use self::desired::Counters;
 use self::{
     desired::{Wanted, desired, patch, without},
     instances::{Instances, entries},
@@ -47,14 +53,13 @@ const FIELD_MANAGER: &str = "portal-engine";
 
 /// The writer's state. It has one task.
 pub(crate) struct Writer {
-    client: Client,
+    runtime: Runtime,
+    metrics: EngineMetrics,
     instance: String,
     namespace: String,
     holder: Holder,
     /// How long a write may take. The Lease has to be held for longer than that.
     timeout: Duration,
-    health: Health,
-    metrics: Metrics,
     instances: Instances,
     rules: HashMap<RuleId, Known>,
     /// The writes to cluster rules and to rules of a namespace.
@@ -72,9 +77,9 @@ pub(crate) struct Writer {
 /// What is known of a rule.
 #[derive(Default)]
 struct Known {
-    seen: Option<Seen>,
+    seen: Option<SeenRule>,
     report: Option<Report>,
-    counts: Option<Counts>,
+    counters: Option<Counters>,
     /// Not before this: a write failed.
     not_before: Option<Instant>,
     failures: u32,
@@ -83,7 +88,7 @@ struct Known {
 /// What came of a write.
 enum Written {
     /// This is the object now.
-    Done(Box<DynamicObject>),
+    Done(Box<Watched<RuleObject>>),
     /// Somebody wrote in between.
     Conflict,
     /// The object is gone.
@@ -92,29 +97,30 @@ enum Written {
     NotHeld,
     /// The API server does not take this status.
     Refused(String),
-    /// No write may have worked.
+    /// The API server did not take the write, or nobody knows whether it did.
     Failed(String),
 }
 
+/// What the writer is told.
+pub(crate) struct Channels {
+    /// What has become of rules. Nothing for those that are gone.
+    pub(crate) reports: mpsc::Receiver<(RuleId, Option<Report>)>,
+    /// What layers count.
+    pub(crate) counters: mpsc::Receiver<(RuleId, Counters)>,
+    /// What the objects of rules are now. Nothing for those that are gone.
+    pub(crate) seen: mpsc::Receiver<(RuleId, Option<SeenRule>)>,
+}
+
 impl Writer {
-    pub(crate) fn new(
-        client: Client,
-        namespace: &str,
-        instance: &str,
-        holder: Holder,
-        timing: Timing,
-        health: Health,
-        metrics: Metrics,
-    ) -> Writer {
+    pub(crate) fn new(runtime: Runtime, metrics: EngineMetrics, settings: &Settings, holder: Holder) -> Writer {
         Writer {
-            client,
-            instance: instance.to_owned(),
-            namespace: namespace.to_owned(),
-            holder,
-            timeout: timing.action_timeout(),
-            health,
+            runtime,
             metrics,
-            instances: Instances::new(instance),
+            instance: settings.instance.clone(),
+            namespace: settings.namespace.clone(),
+            holder,
+            timeout: settings.timing.action_timeout(),
+            instances: Instances::new(&settings.instance),
             rules: HashMap::new(),
             lanes: Default::default(),
             counted: Queue::default(),
@@ -126,18 +132,12 @@ impl Writer {
     }
 
     /// Writes what has to be written, until the end.
-    pub(crate) async fn run(
-        mut self,
-        mut reports: mpsc::Receiver<(RuleId, Option<Report>)>,
-        mut counts: mpsc::Receiver<(RuleId, Counts)>,
-        mut seen: mpsc::Receiver<(RuleId, Option<Seen>)>,
-        mut shutdown: Shutdown,
-    ) {
-        let mut lookout = pin!(self.instances.lookout(self.client.clone(), self.holder.clone()).look());
+    pub(crate) async fn run(mut self, mut channels: Channels) {
+        let mut lookout = pin!(self.instances.lookout(self.runtime.client.clone(), self.holder.clone()).look());
+        let shutdown = self.runtime.shutdown.clone();
         let mut was_held = false;
         loop {
             let is_held = self.holder.is_held();
-            self.metrics.lease_held.with_label_values(&[] as &[&str]).set(i64::from(is_held));
             if is_held && !was_held {
                 // Whoever held before may have left anything undone.
                 info!(rules = self.rules.len(), "Status of rules is written by this replica");
@@ -147,16 +147,16 @@ impl Writer {
             if !is_held && !self.failing.is_empty() {
                 // Now it is the next holder's matter.
                 self.failing.clear();
-                self.health.recovered(Part::Status);
+                self.runtime.health.recovered(&Part::Status);
             }
             was_held = is_held;
             let wake = if is_held { self.start_writes() } else { None };
             tokio::select! {
-                () = shutdown.wait() => break,
+                () = shutdown.cancelled() => break,
                 () = self.holder.changed() => {}
-                Some((id, report)) = reports.recv() => self.hear(id, report),
-                Some((id, counts)) = counts.recv() => self.count(id, counts),
-                Some((id, seen)) = seen.recv() => self.see(id, seen),
+                Some((id, report)) = channels.reports.recv() => self.hear(id, report),
+                Some((id, counters)) = channels.counters.recv() => self.count(id, counters),
+                Some((id, seen)) = channels.seen.recv() => self.see(id, seen),
                 Some(written) = self.writes.join_next() => {
                     if let Ok((id, written)) = written {
                         self.wrote(id, written);
@@ -180,16 +180,16 @@ impl Writer {
         }
     }
 
-    fn count(&mut self, id: RuleId, counts: Counts) {
-        if let Some(known) = self.rules.get_mut(&id).filter(|known| known.counts != Some(counts)) {
-            known.counts = Some(counts);
+    fn count(&mut self, id: RuleId, counters: Counters) {
+        if let Some(known) = self.rules.get_mut(&id).filter(|known| known.counters != Some(counters)) {
+            known.counters = Some(counters);
             self.counted.push(id);
         }
     }
 
-    fn see(&mut self, id: RuleId, seen: Option<Seen>) {
+    fn see(&mut self, id: RuleId, seen: Option<SeenRule>) {
         // Of a rule that this instance does not serve, only what it left there matters.
-        let matters = |seen: &Seen| {
+        let matters = |seen: &SeenRule| {
             seen.is_served || entries(&seen.status).any(|entry| entry["instance"] == self.instance.as_str())
         };
         let Some(seen) = seen.filter(matters) else {
@@ -206,7 +206,7 @@ impl Writer {
         }
         if before.is_some_and(|before| before.uid != seen.uid) {
             // Another rule of the same name.
-            known.counts = None;
+            known.counters = None;
         }
         self.instances.note(before.map(|before| &before.status), Some(&seen.status));
         known.seen = Some(seen);
@@ -327,12 +327,12 @@ impl Writer {
                 return false;
             }
             let (instance, namespace, now) = (&self.instance, &self.namespace, Timestamp::now());
-            let change = |counts| {
-                let wanted = Wanted { instance, namespace, report, counts, now };
+            let change = |counters| {
+                let wanted = Wanted { instance, namespace, report, counters, now };
                 patch(&seen.status, &desired(&seen.status, &wanted, &|entry| self.instances.is_alive(entry)))
             };
-            let urgent = if known.counts.is_some() { change(None) } else { None };
-            (urgent, change(known.counts))
+            let urgent = if known.counters.is_some() { change(None) } else { None };
+            (urgent, change(known.counters))
         } else {
             let change = patch(&seen.status, &without(&seen.status, &self.instance));
             (change.clone(), change)
@@ -342,7 +342,7 @@ impl Writer {
             self.is_well(&id);
             return false;
         };
-        if urgent.is_none() && known.counts.is_some() && !has_token {
+        if urgent.is_none() && known.counters.is_some() && !has_token {
             self.counted.push(id);
             return false;
         }
@@ -369,20 +369,20 @@ impl Writer {
 
     fn wrote(&mut self, id: RuleId, written: Written) {
         self.lane(&id).ended(&id);
-        let count = |outcome| self.metrics.status_writes.with_label_values(&[outcome]).inc();
+        let count = |outcome| self.metrics.status_writes.at(&outcome).inc();
         match &written {
-            Written::Done(_) => count("written"),
-            Written::Conflict => count("conflict"),
-            Written::Refused(_) | Written::Failed(_) => count("failed"),
+            Written::Done(_) => count(StatusWrite::Written),
+            Written::Conflict => count(StatusWrite::Conflict),
+            Written::Refused(_) | Written::Failed(_) => count(StatusWrite::Failed),
             Written::Gone | Written::NotHeld => {}
         }
         match written {
-            Written::Done(mut object) => {
+            Written::Done(object) => {
                 self.lane(&id).succeeded();
                 self.is_well(&id);
                 // Unless it was removed meanwhile.
                 if let Some(seen) = self.rules.get(&id).and_then(|known| known.seen.as_ref()) {
-                    let written = Seen::new(&mut object, seen.is_served);
+                    let written = SeenRule::new(&object, seen.is_served);
                     self.see(id, Some(written));
                 }
             }
@@ -417,17 +417,17 @@ impl Writer {
 
     fn tell_health(&self) {
         match self.failing.first_key_value() {
-            Some((id, problem)) => self.health.unwell(Part::Status, &format!("{problem} (rule {id})")),
-            None => self.health.recovered(Part::Status),
+            Some((id, problem)) => self.runtime.health.unwell(&Part::Status, &format!("{problem} (rule {id})")),
+            None => self.runtime.health.recovered(&Part::Status),
         }
     }
 
-    fn api(&self, id: &RuleId) -> Api<DynamicObject> {
+    fn api(&self, id: &RuleId) -> Api<Watched<RuleObject>> {
         match &id.namespace {
             Some(namespace) => {
-                Api::namespaced_with(self.client.clone(), namespace, &ApiResource::erase::<PortalRule>(&()))
+                Api::namespaced_with(self.runtime.client.clone(), namespace, &ApiResource::erase::<PortalRule>(&()))
             }
-            None => Api::all_with(self.client.clone(), &ApiResource::erase::<PortalClusterRule>(&())),
+            None => Api::all_with(self.runtime.client.clone(), &ApiResource::erase::<PortalClusterRule>(&())),
         }
     }
 }

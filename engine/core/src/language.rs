@@ -1,5 +1,5 @@
-//! Engines for expressions. expr-lang is the one that ships; the types here are those of any language over documents, so
-//! that another can stand beside it.
+//! The language that rules are written in, and the guard around whatever runs it. expr-lang is the one that ships; the types
+//! here are those of any language over documents, so that another can stand beside it.
 
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};

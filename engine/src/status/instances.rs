@@ -8,13 +8,15 @@ use std::time::Duration;
 
 use k8s_openapi::api::coordination::v1::Lease;
 use kube::{Api, Client};
+use portal_cluster::{
+    holder::Holder,
+    names::{engine_lease, is_name},
+};
 use serde_json::Value;
 use tokio::{
     sync::watch,
     time::{Instant, sleep, timeout},
 };
-
-use crate::{holder::Holder, run};
 
 /// How often the Leases of others are looked at, and how long an answer may take.
 const INTERVAL: Duration = Duration::from_secs(10);
@@ -151,12 +153,12 @@ impl Lookout {
 
     /// The Lease of an instance, if the API server says whether there is one.
     async fn lease(&self, (name, namespace): &Instance) -> Option<Option<Value>> {
-        if !run::is_name(name) || !run::is_name(namespace) {
+        if !is_name(name) || !is_name(namespace) {
             // Nobody can have such a name.
             return Some(None);
         }
         let leases: Api<Lease> = Api::namespaced(self.client.clone(), namespace);
-        let lease = timeout(TIMEOUT, leases.get_opt(&run::lease_name(name))).await.ok()?.ok()?;
+        let lease = timeout(TIMEOUT, leases.get_opt(&engine_lease(name))).await.ok()?.ok()?;
         Some(lease.and_then(|lease| serde_json::to_value(lease.spec).ok()))
     }
 }

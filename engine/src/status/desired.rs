@@ -7,7 +7,7 @@ use portal_core::rule::diagnostic::Diagnostic;
 use portal_crds::ConditionType;
 use serde_json::{Map, Value, json};
 
-use crate::rules::{Outcome, Report};
+use portal_cluster::rules::{Outcome, Report};
 
 /// Longer messages are cut: a status is read by people, and stored with every rule.
 const MAX_MESSAGE: usize = 1024;
@@ -17,7 +17,7 @@ const SUMMARY: [ConditionType; 3] = [ConditionType::Ready, ConditionType::Reconc
 
 /// How often a rule was evaluated, and how many objects violate it.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
-pub struct Counts {
+pub struct Counters {
     /// Evaluations.
     pub evaluations: i64,
     /// Objects that violate the rule.
@@ -32,7 +32,7 @@ pub(super) struct Wanted<'a> {
     pub(super) namespace: &'a str,
     pub(super) report: &'a Report,
     /// Nothing as long as nobody counts.
-    pub(super) counts: Option<Counts>,
+    pub(super) counters: Option<Counters>,
     pub(super) now: Timestamp,
 }
 
@@ -131,12 +131,12 @@ impl Wanted<'_> {
         set_or_remove(entry, "parseError", parse_error(&report.outcome));
         let active_on = (!report.active_on.is_empty()).then(|| json!(report.active_on));
         set_or_remove(entry, "activeOn", active_on);
-        let counts = self.counts.unwrap_or(Counts {
+        let counters = self.counters.unwrap_or(Counters {
             evaluations: entry["evalCount"].as_i64().unwrap_or_default(),
             violations: entry["violationCount"].as_i64().unwrap_or_default(),
         });
-        entry["evalCount"] = json!(counts.evaluations);
-        entry["violationCount"] = json!(counts.violations);
+        entry["evalCount"] = json!(counters.evaluations);
+        entry["violationCount"] = json!(counters.violations);
     }
 
     /// What all instances say together.
@@ -169,7 +169,7 @@ impl Wanted<'_> {
             true => status.remove("mode"),
             false => status.insert("mode".to_owned(), json!(self.report.mode)),
         };
-        if self.counts.is_some() {
+        if self.counters.is_some() {
             let violations: i64 = instances.iter().filter_map(|entry| entry["violationCount"].as_i64()).sum();
             status.insert("violationCount".to_owned(), json!(violations));
         }
@@ -359,7 +359,7 @@ mod tests {
 
     fn status_of(current: &Value, instance: &str, report: &Report, second: i64) -> Value {
         let now = Timestamp::from_second(second).unwrap();
-        let wanted = Wanted { instance, namespace: "portal-system", report, counts: None, now };
+        let wanted = Wanted { instance, namespace: "portal-system", report, counters: None, now };
         desired(current, &wanted, &|entry| entry["instance"] != "gone")
     }
 
@@ -539,9 +539,9 @@ mod tests {
     fn counts_are_summed_when_somebody_counts() {
         let now = Timestamp::UNIX_EPOCH;
         let report = report(1, Outcome::Active);
-        let counts = Some(Counts { evaluations: 10, violations: 3 });
-        let wanted = |counts| Wanted { instance: "a", namespace: "portal-system", report: &report, counts, now };
-        let status = desired(&Value::Null, &wanted(counts), &|_| true);
+        let counters = Some(Counters { evaluations: 10, violations: 3 });
+        let wanted = |counters| Wanted { instance: "a", namespace: "portal-system", report: &report, counters, now };
+        let status = desired(&Value::Null, &wanted(counters), &|_| true);
         assert_eq!(status["violationCount"], 3);
         assert_eq!(status["instances"][0]["evalCount"], 10);
         let uncounted = desired(&Value::Null, &wanted(None), &|_| true);

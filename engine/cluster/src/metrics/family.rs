@@ -1,0 +1,193 @@
+//! The instruments that a table can have.
+
+use std::collections::HashSet;
+use std::fmt;
+use std::marker::PhantomData;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use prometheus::{IntCounter, IntCounterVec, IntGauge, IntGaugeVec, Opts, core::Collector};
+
+use super::{Instrument, Label, Word};
+
+/// Counts what only grows.
+pub type Counter = IntCounter;
+
+/// Says how much there is.
+pub type Gauge = IntGauge;
+
+/// Counters that a label tells apart.
+pub type Counters<L> = Family<IntCounterVec, L>;
+
+/// Gauges that a label tells apart.
+pub type Gauges<L> = Family<IntGaugeVec, L>;
+
+/// Series that a label tells apart. A clone counts into the same series.
+pub struct Family<V, L> {
+    series: V,
+    /// The names of an open label that have series of their own. Whoever counts one for the first time adds it.
+    names: Arc<Mutex<HashSet<String>>>,
+    label: PhantomData<fn(L)>,
+}
+
+/// What prometheus has for counters and for gauges alike, and no trait.
+pub trait Vector: Collector + Clone {
+    /// One of the series.
+    type Series;
+    /// Whether it only grows.
+    const IS_COUNTER: bool;
+
+    /// No series yet.
+    fn new(name: &str, help: &str, label: &str) -> Self;
+
+    /// The series of a word.
+    fn at(&self, word: &str) -> Self::Series;
+
+    /// Forgets the series of a word.
+    fn forget(&self, word: &str);
+}
+
+/// The most names of an open label that have series of their own at a time: Prometheus keeps each for weeks.
+const MAX_NAMES: usize = 256;
+
+/// What all names above that share.
+const OTHERS: &str = "other";
+
+impl<V: Vector, L: Label> Family<V, L> {
+    /// The series of a label.
+    pub fn at(&self, label: &L) -> V::Series {
+        let word = label.word();
+        let has_own = !L::IS_OPEN || is_listed::<L>(word) || {
+            let mut names = self.names.lock().unwrap_or_else(PoisonError::into_inner);
+            names.contains(word) || (names.len() < MAX_NAMES && names.insert(word.to_owned()))
+        };
+        self.series.at(if has_own { word } else { OTHERS })
+    }
+
+    /// Forgets the series of a name that has come and gone.
+    pub fn forget(&self, label: &L) {
+        let word = label.word();
+        if self.names.lock().unwrap_or_else(PoisonError::into_inner).remove(word) {
+            self.series.forget(word);
+        }
+    }
+}
+
+fn is_listed<L: Label>(word: &str) -> bool {
+    L::WORDS.iter().any(|Word(listed, _)| *listed == word)
+}
+
+impl<V: Clone, L> Clone for Family<V, L> {
+    fn clone(&self) -> Self {
+        Family { series: self.series.clone(), names: Arc::clone(&self.names), label: PhantomData }
+    }
+}
+
+impl<V, L: Label> fmt::Debug for Family<V, L> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("Family").field("label", &L::NAME).finish_non_exhaustive()
+    }
+}
+
+impl<V: Vector + 'static, L: Label> Instrument for Family<V, L> {
+    const IS_COUNTER: bool = V::IS_COUNTER;
+    const LABEL: Option<(&'static str, &'static [Word])> = Some((L::NAME, L::WORDS));
+
+    fn new(name: &str, help: &str) -> Self {
+        Family { series: V::new(name, help, L::NAME), names: Arc::default(), label: PhantomData }
+    }
+
+    fn collector(&self) -> Box<dyn Collector> {
+        Box::new(self.series.clone())
+    }
+}
+
+impl Instrument for Counter {
+    const IS_COUNTER: bool = true;
+    const LABEL: Option<(&'static str, &'static [Word])> = None;
+
+    fn new(name: &str, help: &str) -> Self {
+        IntCounter::new(name, help).expect("the names of a table are valid")
+    }
+
+    fn collector(&self) -> Box<dyn Collector> {
+        Box::new(self.clone())
+    }
+}
+
+impl Instrument for Gauge {
+    const IS_COUNTER: bool = false;
+    const LABEL: Option<(&'static str, &'static [Word])> = None;
+
+    fn new(name: &str, help: &str) -> Self {
+        IntGauge::new(name, help).expect("the names of a table are valid")
+    }
+
+    fn collector(&self) -> Box<dyn Collector> {
+        Box::new(self.clone())
+    }
+}
+
+impl Vector for IntCounterVec {
+    type Series = IntCounter;
+    const IS_COUNTER: bool = true;
+
+    fn new(name: &str, help: &str, label: &str) -> Self {
+        IntCounterVec::new(Opts::new(name, help), &[label]).expect("the names of a table are valid")
+    }
+
+    fn at(&self, word: &str) -> IntCounter {
+        self.with_label_values(&[word])
+    }
+
+    fn forget(&self, word: &str) {
+        // It fails if there is no such series, which is what was asked for.
+        let _ = self.remove_label_values(&[word]);
+    }
+}
+
+impl Vector for IntGaugeVec {
+    type Series = IntGauge;
+    const IS_COUNTER: bool = false;
+
+    fn new(name: &str, help: &str, label: &str) -> Self {
+        IntGaugeVec::new(Opts::new(name, help), &[label]).expect("the names of a table are valid")
+    }
+
+    fn at(&self, word: &str) -> IntGauge {
+        self.with_label_values(&[word])
+    }
+
+    fn forget(&self, word: &str) {
+        // It fails if there is no such series, which is what was asked for.
+        let _ = self.remove_label_values(&[word]);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::health::Part;
+
+    fn count(errors: &Counters<Part>) -> usize {
+        errors.series.collect()[0].get_metric().len()
+    }
+
+    #[test]
+    fn names_that_come_and_go_have_a_bounded_number_of_series() {
+        let errors: Counters<Part> = Instrument::new("portal_errors_total", "Errors.");
+        let watch = |number: usize| Part::Watch(format!("kind-{number}").into());
+        for number in 0..2 * MAX_NAMES {
+            errors.at(&watch(number)).inc();
+        }
+        errors.at(&Part::Rules).inc();
+        // The names, what the others share, and a word that is always there.
+        assert_eq!(count(&errors), MAX_NAMES + 2);
+        assert_eq!(errors.series.at(OTHERS).get(), MAX_NAMES as u64);
+        for number in 0..2 * MAX_NAMES {
+            errors.forget(&watch(number));
+        }
+        assert_eq!(count(&errors), 2);
+        errors.at(&watch(2 * MAX_NAMES)).inc();
+        assert_eq!(errors.series.at("kind-512").get(), 1);
+    }
+}

@@ -1,0 +1,166 @@
+//! The one task that takes news into the index, and puts what comes of it where it is needed.
+
+use std::collections::{BTreeMap, HashMap};
+use std::path::PathBuf;
+use std::time::Instant;
+
+use portal_core::rule::source::RuleId;
+use tokio::sync::{mpsc, watch};
+use tokio_util::sync::CancellationToken;
+use tracing::{info, warn};
+
+use crate::{
+    health::Health,
+    metrics::{Metrics, RuleOrigin, RuleState},
+    rules::{
+        Loader, Outcome, Problem, Report, Update,
+        index::{Index, Outcomes, Totals},
+        snapshot::InForce,
+    },
+};
+
+/// News that may wait. A loader that is faster than the index waits with its next.
+pub const QUEUE: usize = 1024;
+
+/// Where what comes of news goes.
+#[derive(Debug)]
+pub struct Intake {
+    /// The rules in force, for whoever evaluates.
+    pub in_force: InForce,
+    /// What has become of rules of the cluster, for whoever writes their status. Nothing for those that are gone. Nobody listens
+    /// where the rules of the cluster are not loaded.
+    pub reports: mpsc::Sender<(RuleId, Option<Report>)>,
+    /// Whether a rule waits for a kind.
+    pub waiting: watch::Sender<bool>,
+    /// Where loaders are said to have loaded.
+    pub health: Health,
+    /// What is counted.
+    pub metrics: Metrics,
+}
+
+/// What was told, so that it is not told again.
+#[derive(Default)]
+struct Told {
+    reports: HashMap<RuleId, Report>,
+    problems: BTreeMap<PathBuf, Vec<Problem>>,
+}
+
+/// What came of a batch, and how long that took.
+struct Applied {
+    index: Index,
+    outcomes: Outcomes,
+    problems: BTreeMap<PathBuf, Vec<Problem>>,
+    totals: Totals,
+}
+
+impl Intake {
+    /// Takes news until the end.
+    pub async fn run(self, mut updates: mpsc::Receiver<Update>, shutdown: CancellationToken) {
+        let mut index = Index::new();
+        let mut told = Told::default();
+        let mut loaded = Vec::new();
+        loop {
+            let mut batch = Vec::new();
+            tokio::select! {
+                count = updates.recv_many(&mut batch, QUEUE) => if count == 0 { return },
+                () = shutdown.cancelled() => return,
+            }
+            loaded.extend(batch.iter().filter_map(|update| self.note(update)));
+            let start = Instant::now();
+            let applied = apply(index, batch).await;
+            index = applied.index;
+            if let Some(snapshot) = applied.outcomes.snapshot {
+                info!(rules = snapshot.rules.rules().len(), "Another set of rules is in force");
+                self.in_force.swap(snapshot);
+                self.metrics.rule_sets.inc();
+                self.metrics.rule_set_time.inc_by(start.elapsed().as_micros() as u64);
+            }
+            self.count(applied.totals);
+            self.metrics.files_with_problems.set(applied.problems.len() as i64);
+            log_problems(&applied.problems, &told.problems);
+            told.problems = applied.problems;
+            if index.has_kinds() {
+                loaded.drain(..).for_each(|loader: Loader| self.health.loaded(&loader.part()));
+            }
+            self.report(applied.outcomes.reports, &mut told).await;
+        }
+    }
+
+    /// Counts an update. The loader that has loaded with it, if one has.
+    fn note(&self, update: &Update) -> Option<Loader> {
+        match update {
+            Update::Files(files) => self.metrics.rule_updates.at(&RuleOrigin::File).inc_by(files.len() as u64),
+            Update::Object(..) => self.metrics.rule_updates.at(&RuleOrigin::Object).inc(),
+            Update::Kinds(_) => {}
+            Update::Loaded(loader) => return Some(*loader),
+        }
+        None
+    }
+
+    fn count(&self, totals: Totals) {
+        for (state, total) in [
+            (RuleState::Active, totals.active),
+            (RuleState::Refused, totals.refused),
+            (RuleState::Waiting, totals.waiting),
+            (RuleState::Disabled, totals.disabled),
+            (RuleState::Shadowed, totals.shadowed),
+        ] {
+            self.metrics.rules.at(&state).set(total as i64);
+        }
+        let is_waiting = totals.waiting > 0;
+        self.waiting.send_if_modified(|before| std::mem::replace(before, is_waiting) != is_waiting);
+    }
+
+    async fn report(&self, reports: Vec<(RuleId, Option<Report>)>, told: &mut Told) {
+        for (id, report) in reports {
+            let before = match &report {
+                Some(report) => told.reports.insert(id.clone(), report.clone()),
+                None => told.reports.remove(&id),
+            };
+            if before != report {
+                log(&id.to_string(), report.as_ref());
+                let _ = self.reports.send((id, report)).await;
+            }
+        }
+    }
+}
+
+/// Takes a batch into the index, away from the workers that serve requests: ten thousand rules take half a second to compile.
+async fn apply(mut index: Index, batch: Vec<Update>) -> Applied {
+    let applied = tokio::task::spawn_blocking(move || {
+        let outcomes = index.apply(batch);
+        let (problems, totals) = (index.problems(), index.totals());
+        Applied { index, outcomes, problems, totals }
+    });
+    match applied.await {
+        Ok(applied) => applied,
+        Err(error) => std::panic::resume_unwind(error.into_panic()),
+    }
+}
+
+/// Logs what is wrong with files, unless that was said before.
+fn log_problems(problems: &BTreeMap<PathBuf, Vec<Problem>>, said: &BTreeMap<PathBuf, Vec<Problem>>) {
+    for (path, problems) in problems.iter().filter(|(path, problems)| said.get(*path) != Some(problems)) {
+        for Problem { line, column, message } in problems {
+            warn!(file = %path.display(), line, column, error = message, "File of rules cannot be used as it is");
+        }
+    }
+}
+
+fn log(rule: &str, report: Option<&Report>) {
+    match report.map(|report| &report.outcome) {
+        Some(Outcome::Refused(found)) => {
+            for diagnostic in found {
+                warn!(rule, error = diagnostic.message, field = diagnostic.field_name(), "Rule cannot be used");
+            }
+        }
+        Some(Outcome::Shadowed(path)) => {
+            warn!(rule, file = %path.display(), "Rule has the name of a rule in a file, which comes first");
+        }
+        Some(Outcome::Waiting(_)) => info!(rule, "Rule waits for a kind"),
+        Some(Outcome::Active | Outcome::Disabled) | None => {}
+    }
+    for diagnostic in report.into_iter().flat_map(|report| &report.warnings) {
+        warn!(rule, warning = diagnostic.message, field = diagnostic.field_name(), "Rule may be mistaken");
+    }
+}

@@ -1,0 +1,159 @@
+//! Objects as a watch brings them: from the bytes of the answer into their flat form, with nothing in between.
+
+use std::borrow::Cow;
+use std::fmt::Debug;
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use kube::{Resource, api::ApiResource, core::DynamicResourceScope};
+use portal_document::{Error, Node, View};
+use serde::{Deserialize, Deserializer};
+use serde_json::value::RawValue;
+
+/// What the objects of a watch are read into. What it leaves out or masks is never in memory.
+pub trait Form: Clone + Debug + Send + Sync + Sized + 'static {
+    /// Reads the JSON of an object. Called on the task of the watch for one object after another.
+    fn read(json: &[u8]) -> Result<Self, Error>;
+
+    /// The object, for its metadata.
+    fn root(&self) -> Node<'_>;
+}
+
+/// An object of a watch.
+///
+/// kube's watcher wants a type that it can deserialise. This one takes the bytes of the object as they are and reads them itself:
+/// what lies between, such as kube's `DynamicObject`, is many times as large as the bytes.
+#[derive(Clone, Debug)]
+pub struct Watched<F> {
+    /// Who it is and which version: all that a watch has to know. Labels and annotations are in the form.
+    pub metadata: ObjectMeta,
+    /// The object, or why it cannot be read. One that cannot be read must not keep the others from being watched.
+    pub form: Result<F, Error>,
+}
+
+/// What is needed of an object that cannot be read.
+#[derive(Deserialize)]
+struct Unread {
+    #[serde(default)]
+    metadata: ObjectMeta,
+}
+
+impl<'de, F: Form> Deserialize<'de> for Watched<F> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        // Lent by the text of the answer, which kube has as a whole.
+        let json = <&'de RawValue>::deserialize(deserializer)?.get();
+        let form = F::read(json.as_bytes());
+        let metadata = match &form {
+            Ok(form) => metadata_of(form.root()),
+            Err(_) => serde_json::from_str::<Unread>(json).map_err(serde::de::Error::custom)?.metadata,
+        };
+        Ok(Watched { metadata, form })
+    }
+}
+
+fn metadata_of(object: Node<'_>) -> ObjectMeta {
+    let metadata = object.get_str("metadata");
+    let field = |name: &str| metadata.and_then(|metadata| metadata.get_str(name));
+    let text = |name: &str| field(name).and_then(Node::as_str).map(str::to_owned);
+    ObjectMeta {
+        name: text("name"),
+        namespace: text("namespace"),
+        uid: text("uid"),
+        resource_version: text("resourceVersion"),
+        generation: match field("generation").map(Node::view) {
+            Some(View::Int(generation)) => Some(generation),
+            _ => None,
+        },
+        ..ObjectMeta::default()
+    }
+}
+
+impl<F> Resource for Watched<F> {
+    type DynamicType = ApiResource;
+    type Scope = DynamicResourceScope;
+
+    fn kind(resource: &ApiResource) -> Cow<'_, str> {
+        resource.kind.as_str().into()
+    }
+
+    fn group(resource: &ApiResource) -> Cow<'_, str> {
+        resource.group.as_str().into()
+    }
+
+    fn version(resource: &ApiResource) -> Cow<'_, str> {
+        resource.version.as_str().into()
+    }
+
+    fn api_version(resource: &ApiResource) -> Cow<'_, str> {
+        resource.api_version.as_str().into()
+    }
+
+    fn plural(resource: &ApiResource) -> Cow<'_, str> {
+        resource.plural.as_str().into()
+    }
+
+    fn meta(&self) -> &ObjectMeta {
+        &self.metadata
+    }
+
+    fn meta_mut(&mut self) -> &mut ObjectMeta {
+        &mut self.metadata
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use kube::core::{ObjectList, WatchEvent};
+    use portal_document::{Document, Limits, Options};
+
+    use super::*;
+
+    #[derive(Clone, Debug)]
+    struct Shallow(Document);
+
+    impl Form for Shallow {
+        fn read(json: &[u8]) -> Result<Self, Error> {
+            let limits = Limits { depth: 4, ..Limits::default() };
+            Document::parse(json, &Options { limits, ..Options::default() }).map(Shallow)
+        }
+
+        fn root(&self) -> Node<'_> {
+            self.0.root()
+        }
+    }
+
+    const GOOD: &str =
+        r#"{"metadata":{"name":"a","namespace":"n","uid":"u","resourceVersion":"7","generation":3},"spec":{"b":[1]}}"#;
+    const DEEP: &str =
+        r#"{"kind":"Pod","metadata":{"name":"b","resourceVersion":"8","labels":{"x":"y"}},"spec":[[[[[1]]]]]}"#;
+
+    #[track_caller]
+    fn check(watched: &Watched<Shallow>, expected: &str) {
+        let ObjectMeta { name, namespace, resource_version, generation, .. } = &watched.metadata;
+        let form = watched.form.as_ref().map_or_else(|error| error.reason(), |form| form.root().to_json());
+        assert_eq!(format!("{name:?} {namespace:?} {resource_version:?} {generation:?} {form}"), expected);
+    }
+
+    #[test]
+    fn the_objects_of_a_list_and_of_events_are_read_from_their_bytes() {
+        let expected = format!(r#"Some("a") Some("n") Some("7") Some(3) {GOOD}"#);
+        let list = format!(r#"{{"kind":"PodList","apiVersion":"v1","metadata":{{}},"items":[{GOOD}]}}"#);
+        let list: ObjectList<Watched<Shallow>> = serde_json::from_str(&list).unwrap();
+        check(&list.items[0], &expected);
+        for event in ["ADDED", "MODIFIED", "DELETED"] {
+            let event = format!(r#"{{"type":"{event}","object":{GOOD}}}"#);
+            match serde_json::from_str(&event).unwrap() {
+                WatchEvent::Added(object) | WatchEvent::Modified(object) | WatchEvent::Deleted(object) => {
+                    check(&object, &expected);
+                }
+                other => panic!("{other:?}"),
+            }
+        }
+    }
+
+    #[test]
+    fn an_object_that_cannot_be_read_keeps_its_name_and_its_version() {
+        let event = format!(r#"{{"type":"ADDED","object":{DEEP}}}"#);
+        let Ok(WatchEvent::Added(object)) = serde_json::from_str(&event) else { panic!("no event") };
+        check(&object, "Some(\"b\") None Some(\"8\") None nesting is over the limit of 4 levels");
+    }
+}
