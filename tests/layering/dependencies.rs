@@ -196,21 +196,6 @@ fn the_operator_does_not_depend_on_the_engine() {
 }
 
 #[test]
-fn what_both_stand_on_depends_on_neither() {
-    let workspace = good_workspace().depend("engine/cluster", "dependencies", "portal-engine").depend(
-        "engine/cluster",
-        "dependencies",
-        "portal-operator",
-    );
-    check(
-        &workspace,
-        expect![[r#"
-            engine/cluster/Cargo.toml: portal-cluster must not have portal-engine as a normal dependency
-            engine/cluster/Cargo.toml: portal-cluster must not have portal-operator as a normal dependency"#]],
-    );
-}
-
-#[test]
 fn tests_of_the_engine_do_not_depend_on_the_operator() {
     check_edge(
         "engine",
