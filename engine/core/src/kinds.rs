@@ -20,12 +20,19 @@ pub struct Kind {
     pub subresources: Vec<String>,
 }
 
-/// Every kind that is served.
+/// Every kind that is served. Looking one up takes no memory: each request does it.
 #[derive(Clone, Debug, Default)]
 pub struct Kinds {
-    kinds: BTreeMap<(String, String), Arc<Kind>>,
+    groups: BTreeMap<String, Group>,
     /// By plural, the most likely one first.
     by_plural: HashMap<String, Vec<Arc<Kind>>>,
+}
+
+/// The kinds of a group.
+#[derive(Clone, Debug, Default)]
+struct Group {
+    by_kind: BTreeMap<String, Arc<Kind>>,
+    by_plural: HashMap<String, Arc<Kind>>,
 }
 
 /// Why a plural names no kind.
@@ -60,10 +67,14 @@ impl Kinds {
     pub fn new(kinds: impl IntoIterator<Item = Kind>) -> Kinds {
         let mut snapshot = Kinds::default();
         for kind in kinds {
-            snapshot.kinds.insert((kind.group.clone(), kind.kind.clone()), Arc::new(kind));
+            let group = snapshot.groups.entry(kind.group.clone()).or_default();
+            group.by_kind.insert(kind.kind.clone(), Arc::new(kind));
         }
-        for kind in snapshot.kinds.values() {
-            snapshot.by_plural.entry(kind.plural.clone()).or_default().push(Arc::clone(kind));
+        for group in snapshot.groups.values_mut() {
+            for kind in group.by_kind.values() {
+                group.by_plural.insert(kind.plural.clone(), Arc::clone(kind));
+                snapshot.by_plural.entry(kind.plural.clone()).or_default().push(Arc::clone(kind));
+            }
         }
         snapshot
     }
@@ -80,13 +91,17 @@ impl Kinds {
 
     /// All kinds, in order of group and name.
     pub fn iter(&self) -> impl Iterator<Item = &Kind> {
-        self.kinds.values().map(|kind| &**kind)
+        self.groups.values().flat_map(|group| group.by_kind.values()).map(|kind| &**kind)
     }
 
     /// The kind of this group and name.
     pub fn get(&self, group: &str, kind: &str) -> Option<&Arc<Kind>> {
-        // The map is asked with owned keys; this is not on the way of a request.
-        self.kinds.get(&(group.to_owned(), kind.to_owned()))
+        self.groups.get(group)?.by_kind.get(kind)
+    }
+
+    /// The kind of this group and plural, as requests name it.
+    pub fn of_resource(&self, group: &str, plural: &str) -> Option<&Arc<Kind>> {
+        self.groups.get(group)?.by_plural.get(plural)
     }
 
     /// The kind that a plural names: `pods`, or `networkpolicies.networking.k8s.io`.
@@ -109,7 +124,7 @@ impl Kinds {
         }
         let qualified = name.split_once('.').and_then(|(plural, group)| {
             let group = if group == "core" { "" } else { group };
-            self.by_plural.get(plural)?.iter().find(|kind| kind.group == group)
+            self.of_resource(group, plural)
         });
         qualified.ok_or_else(|| PluralError::Unknown(self.nearest_plural(name)))
     }
@@ -198,6 +213,16 @@ mod tests {
         check("networkpolicies.extensions", qualified("networkpolicies.networking.k8s.io"));
         check("widgets.b.exmple.com", qualified("widgets.b.example.com"));
         check("zzz.example.com", Err(PluralError::Unknown(None)));
+    }
+
+    #[test]
+    fn a_resource_is_found_in_its_group_alone() {
+        let kinds = Kinds::builtin().with([custom("metrics.k8s.io", "PodMetrics", "pods")]);
+        let found = |group, plural| kinds.of_resource(group, plural).map(|kind| kind.kind.as_str());
+        assert_eq!(found("", "pods"), Some("Pod"));
+        assert_eq!(found("metrics.k8s.io", "pods"), Some("PodMetrics"));
+        assert_eq!(found("apps", "pods"), None);
+        assert_eq!(found("", "Pod"), None);
     }
 
     #[test]

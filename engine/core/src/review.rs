@@ -61,8 +61,7 @@ impl<'a> Review<'a> {
         let version = text(resource, "version").ok_or(ReviewError::Field("request.resource.version"))?;
         let group = text(resource, "group").unwrap_or_default();
         let kind = kinds
-            .iter()
-            .find(|kind| kind.plural == plural && kind.group == group)
+            .of_resource(group, plural)
             .ok_or_else(|| ReviewError::Kind { group: group.to_owned(), resource: plural.to_owned() })?;
         let request = Request::of(request, kind).ok_or(ReviewError::TooLarge)?;
         Ok(Review { request, operation, kind, version })
