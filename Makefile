@@ -37,6 +37,12 @@ test: ## Run every test and sum up (SUITE=name: only that one)
 	@$(KIT) prepare $(SUITE_SIZE)
 	@CARGO_NET_OFFLINE=true GOPROXY=off $(CARGO_TARGET_DIR)/debug/portal-test-kit test $(SUITE)
 
+.PHONY: test-faults
+test-faults: ## Run long histories, storms and soaks, of which make test tries a share (SUITE=name, PORTAL_SEED=first)
+	@tests/setup.sh rust go
+	@$(KIT) prepare core
+	@CARGO_NET_OFFLINE=true GOPROXY=off $(CARGO_TARGET_DIR)/debug/portal-test-kit test-faults $(SUITE)
+
 .PHONY: bench
 bench: ## Measure what the parts cost (BENCH=name: only that part)
 	@tests/setup.sh rust go bench $(if $(bench_cluster),node image checks,$(if $(filter allocators,$(BENCH)),image))

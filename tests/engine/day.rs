@@ -4,15 +4,12 @@ use futures_util::future::join_all;
 use kube::api::{ApiResource, DeleteParams, DynamicObject, Patch, PatchParams};
 use kube::{Api, Client};
 use portal_crds::PortalRule;
-use portal_test_kit::Cluster;
+use portal_test_kit::{Cluster, share};
 use serde_json::{Value, json};
 
 use super::process::Engine;
 use super::{BAD, GOOD, apply, cluster, create, definition, rule, rules_api};
 use crate::core::eventually;
-
-/// The parts of the day. At the end of each there is no rule.
-const ROUNDS: usize = 8;
 
 /// Those who change rules at the same time, and how many times in a round each of them has rules.
 const CLIENTS: usize = 6;
@@ -22,7 +19,8 @@ const TIMES: usize = 2;
 const RULES: usize = 4;
 const STEPS: usize = 5;
 
-const CHANGES: usize = ROUNDS * CLIENTS * TIMES * STEPS * RULES * 3;
+/// Changes in a round.
+const CHANGES: usize = CLIENTS * TIMES * STEPS * RULES * 3;
 
 /// Somebody who changes rules of both kinds.
 #[derive(Clone)]
@@ -99,6 +97,8 @@ fn watches(cluster: &Cluster) -> u64 {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn after_a_day_of_changes_the_engine_is_as_it_was() {
+    // The parts of the day. At the end of each there is no rule.
+    let rounds = share::times(4, 32) as usize;
     let cluster = cluster();
     let engine = Engine::ready(&cluster.kubeconfig(), &["--rules-from-cluster"]);
     eventually("it holds", || engine.metric("portal_lease_held") == 1);
@@ -107,7 +107,7 @@ async fn after_a_day_of_changes_the_engine_is_as_it_was() {
     assert!(watched >= 4, "{watched} watches");
 
     let mut usages = Vec::new();
-    for round in 0..ROUNDS {
+    for round in 0..rounds {
         let (plural, kind) = (format!("widgets{round}"), format!("Widget{round}"));
         apply(&cluster, &definition(&plural, &kind));
         let work = people.iter().cloned().enumerate().map(|(number, person)| {
@@ -139,12 +139,13 @@ async fn after_a_day_of_changes_the_engine_is_as_it_was() {
     }
     // The first rounds are for what is made once: buffers, connections, what the allocator keeps. A little more is used by
     // and by, because documents share texts for ever, names among them; how many is bounded.
-    engine.usage().assert_not_grown(&usages[ROUNDS / 4 - 1], 4 << 20);
+    engine.usage().assert_not_grown(&usages[rounds / 4 - 1], 4 << 20);
     let connections = engine.usage().connections;
     // One for each watch and each write at a time; then there are the Lease and what is served.
     assert!(connections <= 4 + 8 + 8, "{connections} connections");
     eventually("it watches what it did", || watches(&cluster) == watched);
     let told = engine.metric(r#"portal_rule_updates_total{source="object"}"#);
     // A watch that began anew has not told of what came and went meanwhile.
-    assert!(told >= CHANGES as i64 / 2, "the engine was told of {told} of {CHANGES} changes");
+    let changes = (rounds * CHANGES) as i64;
+    assert!(told >= changes / 2, "the engine was told of {told} of {changes} changes");
 }

@@ -12,6 +12,7 @@ use portal_cluster::holder::Timing;
 use portal_engine::run::{self, Settings};
 use portal_engine::status::Counters;
 use portal_test_kit::fault_proxy::{FaultProxy, Requests, Storm};
+use portal_test_kit::share;
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
@@ -128,17 +129,17 @@ async fn history(seed: u64, direct: Client, proxy: &FaultProxy) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn whatever_happened_the_end_is_that_of_a_fresh_start() {
-    const HISTORIES: u64 = 200;
-    const AT_ONCE: u64 = 20;
+    const AT_ONCE: usize = 20;
+    let seeds: Vec<u64> = share::seeds(60, 600).collect();
     let cluster = cluster();
-    let proxy = FaultProxy::start(&cluster, 7).await.unwrap();
-    for first in (0..HISTORIES).step_by(AT_ONCE as usize) {
+    let proxy = FaultProxy::start(&cluster, seeds[0]).await.unwrap();
+    for seeds in seeds.chunks(AT_ONCE) {
         let client = cluster.client().await;
-        let histories = (first..first + AT_ONCE).map(|seed| history(seed, client.clone(), &proxy));
+        let histories = seeds.iter().map(|seed| history(*seed, client.clone(), &proxy));
         futures_util::future::join_all(histories).await;
     }
     let before = status_writes(&cluster).await.len();
-    assert!(before > HISTORIES as usize, "{before} writes");
+    assert!(before > seeds.len(), "{before} writes");
     tokio::time::sleep(Duration::from_secs(2)).await;
     assert_eq!(status_writes(&cluster).await.len(), before, "nobody is left who writes");
 }

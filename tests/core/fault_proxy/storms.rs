@@ -10,6 +10,7 @@ use kube::api::{DeleteParams, ListParams, PostParams, WatchParams};
 use kube::runtime::watcher::{self, watcher};
 use kube::{Api, Client};
 use portal_test_kit::fault_proxy::Storm;
+use portal_test_kit::share;
 use tokio::time::timeout;
 
 use super::{config_map, create, fixture, names};
@@ -53,7 +54,7 @@ async fn the_same_seed_decides_alike_for_the_same_history() {
 
 #[tokio::test]
 async fn a_watcher_that_came_through_a_storm_knows_what_is_stored() {
-    for seed in 0..3 {
+    for seed in share::seeds(3, 40) {
         let fixture = fixture("storm", seed).await;
         let storm = fixture.proxy.storm(Storm { longest: Duration::from_millis(50), ..Storm::default() });
         let writes = async {

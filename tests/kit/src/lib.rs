@@ -19,6 +19,7 @@ pub mod node;
 pub mod pages;
 pub mod prepare;
 pub mod program;
+pub mod share;
 pub mod state;
 pub mod suites;
 

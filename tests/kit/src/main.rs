@@ -9,7 +9,8 @@ use std::path::PathBuf;
 use clap::{Parser, Subcommand};
 use portal_test_kit::cache::Cache;
 use portal_test_kit::keeper::{self, Request};
-use portal_test_kit::{Size, detached, held, prepare, suites};
+use portal_test_kit::suites::{self, Extent};
+use portal_test_kit::{Size, detached, held, prepare};
 
 /// Real Kubernetes for tests, the demo and a developer's own hands
 #[derive(Parser)]
@@ -42,6 +43,11 @@ enum Command {
     Down,
     /// Run every test and sum up
     Test {
+        /// Only the suites whose names contain this
+        suite: Option<String>,
+    },
+    /// Run the long tests as a whole: histories, storms and soaks of which every run tries a share
+    TestFaults {
         /// Only the suites whose names contain this
         suite: Option<String>,
     },
@@ -99,7 +105,8 @@ async fn run(command: Command) -> anyhow::Result<()> {
         Command::Image => prepare::image(&Cache::open()?),
         Command::Up { size, port } => detached::up(&Cache::open()?, size, port),
         Command::Down => detached::down(&Cache::open()?),
-        Command::Test { suite } => suites::run(&Cache::open()?, suite.as_deref()),
+        Command::Test { suite } => suites::run(&Cache::open()?, Extent::Share, suite.as_deref()),
+        Command::TestFaults { suite } => suites::run(&Cache::open()?, Extent::Whole, suite.as_deref()),
         Command::Demo => demo::run(&Cache::open()?),
         Command::Bench { part } => bench::run(&Cache::open()?, part.as_deref()),
         Command::Fuzz { keep } => fuzz::run(&Cache::open()?, keep),

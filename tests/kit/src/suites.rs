@@ -11,6 +11,7 @@ use serde::Deserialize;
 use crate::cache::Cache;
 use crate::detached;
 use crate::prepare::{Executable, cargo_executables};
+use crate::share;
 
 /// A group of checks that is timed and counted together.
 struct Suite {
@@ -25,6 +26,22 @@ enum Work {
     Unit,
     /// The tests of one program, below one module if it is named, so many at once for each core.
     Program { target: &'static str, module: &'static str, per_core: usize },
+}
+
+/// How much of the long tests is tried.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Extent {
+    /// A share of them, beside all other tests.
+    Share,
+    /// All of them, and nothing else.
+    Whole,
+}
+
+/// One run of tests.
+struct Run {
+    /// Tells what it started from what others did.
+    id: String,
+    extent: Extent,
 }
 
 /// How a suite went.
@@ -110,17 +127,32 @@ fn builtin() -> Vec<Suite> {
     ]
 }
 
+/// The tests of which `make test` tries a share.
+fn faults() -> Vec<Suite> {
+    let program = |name, target, module| Suite { name, work: Work::Program { target, module, per_core: 1 } };
+    vec![
+        program("properties", "pure", "properties::"),
+        program("elections", "portal_cluster", "holder::election::histories::"),
+        program("storms", "cluster", "core::fault_proxy::storms::"),
+        program("histories", "cluster", "engine::histories::"),
+        program("day", "cluster", "engine::day::"),
+    ]
+}
+
 /// Runs the suites whose names contain `only`, all of them if it is not given.
-pub fn run(cache: &Cache, only: Option<&str>) -> anyhow::Result<()> {
+pub fn run(cache: &Cache, extent: Extent, only: Option<&str>) -> anyhow::Result<()> {
     // The folder of built programs is shared by every clone: two runs at once would replace each other's.
     let _lock = cache.lock("test")?;
-    let suites: Vec<Suite> =
-        builtin().into_iter().filter(|suite| only.is_none_or(|only| suite.name.contains(only))).collect();
+    let mut suites = match extent {
+        Extent::Share => builtin(),
+        Extent::Whole => faults(),
+    };
+    let names: Vec<&str> = suites.iter().map(|suite| suite.name).collect();
+    suites.retain(|suite| only.is_none_or(|only| suite.name.contains(only)));
     if suites.is_empty() {
-        let names: Vec<&str> = builtin().iter().map(|suite| suite.name).collect();
         bail!("no suite is called {:?}: there are {}", only.unwrap_or_default(), names.join(", "));
     }
-    let run = std::process::id().to_string();
+    let run = Run { id: std::process::id().to_string(), extent };
     let mut outcomes = Vec::new();
     let started = Instant::now();
     println!("building the tests");
@@ -131,7 +163,7 @@ pub fn run(cache: &Cache, only: Option<&str>) -> anyhow::Result<()> {
         let started = Instant::now();
         let tests = run_suite(suite, &executables, &run)?;
         outcomes.push(Outcome { name: suite.name, tests, duration: started.elapsed() });
-        detached::wait_for_run(cache, &run)?;
+        detached::wait_for_run(cache, &run.id)?;
     }
     let (summary, failed) = summarise(&outcomes);
     println!("\n{summary}");
@@ -141,7 +173,7 @@ pub fn run(cache: &Cache, only: Option<&str>) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn run_suite(suite: &Suite, executables: &[Executable], run: &str) -> anyhow::Result<Vec<Test>> {
+fn run_suite(suite: &Suite, executables: &[Executable], run: &Run) -> anyhow::Result<Vec<Test>> {
     match &suite.work {
         Work::Check(commands) => commands.iter().map(|command| run_check(command)).collect(),
         Work::Unit => {
@@ -155,7 +187,7 @@ fn run_suite(suite: &Suite, executables: &[Executable], run: &str) -> anyhow::Re
         Work::Program { target, module, per_core } => {
             let executable = executables
                 .iter()
-                .find(|executable| executable.kind == "test" && executable.target == *target)
+                .find(|executable| executable.target == *target)
                 .with_context(|| format!("cargo built no test program {target}"))?;
             let tests = run_tests(executable, module, *per_core, "", run)?;
             if tests.is_empty() {
@@ -185,7 +217,7 @@ fn run_tests(
     module: &str,
     per_core: usize,
     prefix: &str,
-    run: &str,
+    run: &Run,
 ) -> anyhow::Result<Vec<Test>> {
     let cores = std::thread::available_parallelism()?.get();
     let mut child = Command::new("timeout")
@@ -200,7 +232,8 @@ fn run_tests(
         // alone, never for a compiler.
         .env("RUSTC_BOOTSTRAP", "1")
         .env("PORTAL_TEST_KIT", std::env::current_exe()?)
-        .env("PORTAL_TEST_RUN", run)
+        .env("PORTAL_TEST_RUN", &run.id)
+        .envs((run.extent == Extent::Whole).then_some((share::FAULTS, "1")))
         .stdout(Stdio::piped())
         .spawn()
         .with_context(|| format!("could not run {}", executable.path.display()))?;
