@@ -2,6 +2,8 @@
 
 mod host;
 #[cfg(test)]
+mod panics;
+#[cfg(test)]
 mod tests;
 
 use std::fmt;
@@ -32,6 +34,9 @@ pub struct Evaluation {
     pub violations: Vec<Violation>,
     /// Rules that could not be evaluated. Admission treats these as denials when failing closed.
     pub failures: Vec<Failure>,
+    /// Violations that could not be told in full, because what puts them into words panicked. They are violations all the
+    /// same; the caller counts these.
+    pub unexplained: Vec<Failure>,
     /// Every lookup that a rule made, found or not, so that a change to what it asks for re-evaluates this event's object.
     pub reads: Vec<Query>,
     /// Consistent reads that were not at hand. Not empty: fetch them and evaluate again.
@@ -117,11 +122,15 @@ impl Evaluation {
             filter: Filter::Name(namespace.to_owned()),
             consistent: false,
         };
-        let answer = lookup.answer(&query);
+        let answer = language::guard(|| lookup.answer(&query));
         self.reads.push(query);
         match answer {
-            Answer::Found(found) => Some(selector.matches(found.first().and_then(|found| labels(found.root())))),
-            other => {
+            Ok(Answer::Found(found)) => Some(selector.matches(found.first().and_then(|found| labels(found.root())))),
+            Err(error) => {
+                self.fail(rule, None, error);
+                None
+            }
+            Ok(other) => {
                 let message = host::unanswered(&other, &format!("namespace {namespace}"));
                 self.fail(rule, None, EvaluationError::Unanswered(message));
                 None
@@ -197,29 +206,45 @@ impl Evaluation {
         }
         match is_violation {
             Ok(false) => {}
-            Ok(true) => {
-                let seen = rule.expression.explain(host, arena, limits, event.now);
-                let saw = describe(&seen, container.as_deref());
-                let message = match (&rule.message, &saw) {
-                    (Some(message), _) => message.render(host, limits, event.now),
-                    (None, Some(saw)) => saw.clone(),
-                    (None, None) => format!("violates rule {}", rule.id),
-                };
-                self.violations.push(Violation {
-                    rule: rule.id.clone(),
-                    severity: rule.severity,
-                    enforcement: rule.enforcement,
-                    container,
-                    message,
-                    saw,
-                });
-            }
+            Ok(true) => self.tell(rule, host, event, container, limits, arena),
             Err(error) => self.fail(rule, container, error),
         }
     }
 
+    /// Puts a violation into words. It stays one, whatever happens to the words.
+    fn tell(
+        &mut self,
+        rule: &Rule,
+        host: &RuleHost<'_>,
+        event: &Event<'_>,
+        container: Option<String>,
+        limits: &Limits,
+        arena: &Arena,
+    ) {
+        let explain = || rule.expression.explain(host, arena, limits, event.now);
+        let (saw, explaining) = match language::guard(|| describe(&explain(), container.as_deref())) {
+            Ok(saw) => (saw, None),
+            Err(error) => (None, Some(error)),
+        };
+        let (message, rendering) = match (&rule.message, &saw) {
+            (Some(message), _) => message.render(host, limits, event.now),
+            (None, Some(saw)) => (saw.clone(), None),
+            (None, None) => (format!("violates rule {}", rule.id), None),
+        };
+        let panics = explaining.into_iter().chain(rendering);
+        self.unexplained.extend(panics.map(|error| failure(rule, container.clone(), error)));
+        self.violations.push(Violation {
+            rule: rule.id.clone(),
+            severity: rule.severity,
+            enforcement: rule.enforcement,
+            container,
+            message,
+            saw,
+        });
+    }
+
     fn fail(&mut self, rule: &Rule, container: Option<String>, error: EvaluationError) {
-        self.failures.push(Failure { rule: rule.id.clone(), enforcement: rule.enforcement, container, error });
+        self.failures.push(failure(rule, container, error));
     }
 }
 
@@ -232,6 +257,10 @@ impl fmt::Display for Failure {
             None => formatter.write_str(&harmless(&error)),
         }
     }
+}
+
+fn failure(rule: &Rule, container: Option<String>, error: EvaluationError) -> Failure {
+    Failure { rule: rule.id.clone(), enforcement: rule.enforcement, container, error }
 }
 
 fn value_of(node: Option<Node<'_>>) -> Value<'_> {

@@ -66,8 +66,8 @@ pub enum EvaluationError {
     /// The rule is about an object, and the request has none.
     #[error("`request.{0}` is missing, and the rule needs the object")]
     NoObject(&'static str),
-    /// The engine has a bug. The caller counts these; the process goes on.
-    #[error("the expression engine panicked: {0}")]
+    /// Something has a bug. The caller counts these; the process goes on.
+    #[error("evaluation panicked, which is a bug in Portal: {0}")]
     Panicked(String),
 }
 
@@ -88,16 +88,17 @@ pub fn evaluate<'a>(
     limits: &Limits,
     now: Moment,
 ) -> Result<Value<'a>, EvaluationError> {
-    // Nothing is looked at after a panic but the message: the arena is thrown away, and programs are immutable.
-    let outcome = catch_unwind(AssertUnwindSafe(|| expression.evaluate(host, arena, limits, now)));
-    match outcome {
-        Ok(result) => result.map_err(EvaluationError::Failed),
-        Err(panic) => {
-            let message = panic.downcast_ref::<String>().cloned();
-            let message = message.or_else(|| panic.downcast_ref::<&str>().map(|text| (*text).to_owned()));
-            Err(EvaluationError::Panicked(message.unwrap_or_else(|| "without a message".to_owned())))
-        }
-    }
+    guard(|| expression.evaluate(host, arena, limits, now))?.map_err(EvaluationError::Failed)
+}
+
+/// Does work of an engine or of a lookup so that a panic costs this work and nothing else.
+pub(crate) fn guard<T>(work: impl FnOnce() -> T) -> Result<T, EvaluationError> {
+    // Nothing is looked at after a panic but the message: what lies in the arena is not read, and programs are immutable.
+    catch_unwind(AssertUnwindSafe(work)).map_err(|panic| {
+        let message = panic.downcast_ref::<String>().cloned();
+        let message = message.or_else(|| panic.downcast_ref::<&str>().map(|text| (*text).to_owned()));
+        EvaluationError::Panicked(message.unwrap_or_else(|| "without a message".to_owned()))
+    })
 }
 
 impl ExpressionEngine for ExprEngine {
@@ -179,7 +180,7 @@ mod tests {
 
     #[test]
     fn a_panic_costs_one_evaluation() {
-        check("object.spec == 1", "the expression engine panicked: no value at hand");
+        check("object.spec == 1", "evaluation panicked, which is a bug in Portal: no value at hand");
         check("1 + 1 == 2", "Bool(true)");
     }
 

@@ -10,7 +10,7 @@ use crate::{
     evaluate::evaluate,
     event::{Event, Front, Operation},
     kinds::{Kind, Kinds},
-    language::ExprEngine,
+    language::{ExprEngine, ExpressionEngine},
     lookup::{Answer, Lookup, Query},
     object::Object,
     rule::{
@@ -31,6 +31,11 @@ pub(crate) fn documents(yaml: &str) -> Vec<Document> {
 
 /// Loads and compiles rules. What is wrong comes back as lines.
 pub(crate) fn rules(yaml: &str) -> (RuleSet, Vec<String>) {
+    rules_with(yaml, Kinds::builtin(), &ExprEngine)
+}
+
+/// The same on an API server that serves these kinds, in another language.
+pub(crate) fn rules_with(yaml: &str, kinds: &Kinds, engine: &dyn ExpressionEngine) -> (RuleSet, Vec<String>) {
     let mut sources: Vec<RuleSource> = Vec::new();
     let mut problems: Vec<Diagnostic> = Vec::new();
     for document in &documents(yaml) {
@@ -40,7 +45,7 @@ pub(crate) fn rules(yaml: &str) -> (RuleSet, Vec<String>) {
             Err(mut found) => problems.append(&mut found),
         }
     }
-    let (rules, mut found) = compile(&sources, Kinds::builtin(), &ExprEngine);
+    let (rules, mut found) = compile(&sources, kinds, engine);
     problems.append(&mut found);
     (rules, problems.iter().map(|problem| format!("{:?}: {problem}", problem.level)).collect())
 }

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use portal_expr::{Arena, Error, Host, Limits, Moment, Schema, Value};
 
-use crate::language::{self, Expression, ExpressionEngine};
+use crate::language::{self, EvaluationError, Expression, ExpressionEngine};
 
 /// The message of a rule, ready to be filled in.
 #[derive(Debug, Default)]
@@ -61,22 +61,30 @@ impl Message {
         })
     }
 
-    /// Fills the message in. An expression that fails is shown as such: the violation stays one.
-    pub(crate) fn render(&self, host: &dyn Host, limits: &Limits, now: Moment) -> String {
+    /// Fills the message in. An expression that fails is shown as such: the violation stays one. Of panics the last one comes
+    /// back too.
+    pub(crate) fn render(&self, host: &dyn Host, limits: &Limits, now: Moment) -> (String, Option<EvaluationError>) {
         let mut message = String::new();
+        let mut panic = None;
         for part in &self.parts {
             match part {
                 Part::Words(words) => message.push_str(words),
                 Part::Expression(expression) => {
                     let arena = Arena::new();
-                    match language::evaluate(&**expression, host, &arena, limits, now) {
-                        Ok(value) => message.push_str(&shorten(&show(value), MAX_VALUE)),
-                        Err(_) => message.push('?'),
+                    let value =
+                        || expression.evaluate(host, &arena, limits, now).map(|value| shorten(&show(value), MAX_VALUE));
+                    match language::guard(value) {
+                        Ok(Ok(value)) => message.push_str(&value),
+                        Ok(Err(_)) => message.push('?'),
+                        Err(error) => {
+                            message.push('?');
+                            panic = Some(error);
+                        }
                     }
                 }
             }
         }
-        shorten(&harmless(&message), MAX_MESSAGE)
+        (shorten(&harmless(&message), MAX_MESSAGE), panic)
     }
 }
 

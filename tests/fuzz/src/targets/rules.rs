@@ -135,7 +135,7 @@ fn check_evaluation(rule_set: &RuleSet) {
         now: Moment::new(1_800_000_000, 0),
     };
     let evaluation = evaluate(rule_set, &Empty, &event, &EVALUATION);
-    for failure in &evaluation.failures {
+    for failure in evaluation.failures.iter().chain(&evaluation.unexplained) {
         assert!(!matches!(failure.error, EvaluationError::Panicked(_)), "{}", failure.error);
     }
     let found = evaluation.violations.iter().any(|violation| violation.rule == GOOD.id);
