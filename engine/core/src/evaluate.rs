@@ -126,8 +126,8 @@ impl Evaluation {
         self.reads.push(query);
         match answer {
             Ok(Answer::Found(found)) => Some(selector.matches(found.first().and_then(|found| labels(found.root())))),
-            Err(error) => {
-                self.fail(rule, None, error);
+            Err(panic) => {
+                self.fail(rule, None, EvaluationError::Panicked(panic));
                 None
             }
             Ok(other) => {
@@ -224,14 +224,14 @@ impl Evaluation {
         let explain = || rule.expression.explain(host, arena, limits, event.now);
         let (saw, explaining) = match language::guard(|| describe(&explain(), container.as_deref())) {
             Ok(saw) => (saw, None),
-            Err(error) => (None, Some(error)),
+            Err(panic) => (None, Some(panic)),
         };
         let (message, rendering) = match (&rule.message, &saw) {
             (Some(message), _) => message.render(host, limits, event.now),
             (None, Some(saw)) => (saw.clone(), None),
             (None, None) => (format!("violates rule {}", rule.id), None),
         };
-        let panics = explaining.into_iter().chain(rendering);
+        let panics = explaining.into_iter().chain(rendering).map(EvaluationError::Panicked);
         self.unexplained.extend(panics.map(|error| failure(rule, container.clone(), error)));
         self.violations.push(Violation {
             rule: rule.id.clone(),

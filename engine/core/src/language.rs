@@ -88,16 +88,18 @@ pub fn evaluate<'a>(
     limits: &Limits,
     now: Moment,
 ) -> Result<Value<'a>, EvaluationError> {
-    guard(|| expression.evaluate(host, arena, limits, now))?.map_err(EvaluationError::Failed)
+    let outcome = guard(|| expression.evaluate(host, arena, limits, now)).map_err(EvaluationError::Panicked)?;
+    outcome.map_err(EvaluationError::Failed)
 }
 
-/// Does work of an engine or of a lookup so that a panic costs this work and nothing else.
-pub(crate) fn guard<T>(work: impl FnOnce() -> T) -> Result<T, EvaluationError> {
+/// Does work of an engine or of a lookup so that a panic costs this work and nothing else. What comes back then is the
+/// panic's message.
+pub(crate) fn guard<T>(work: impl FnOnce() -> T) -> Result<T, String> {
     // Nothing is looked at after a panic but the message: what lies in the arena is not read, and programs are immutable.
     catch_unwind(AssertUnwindSafe(work)).map_err(|panic| {
         let message = panic.downcast_ref::<String>().cloned();
         let message = message.or_else(|| panic.downcast_ref::<&str>().map(|text| (*text).to_owned()));
-        EvaluationError::Panicked(message.unwrap_or_else(|| "without a message".to_owned()))
+        message.unwrap_or_else(|| "without a message".to_owned())
     })
 }
 

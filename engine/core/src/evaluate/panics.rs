@@ -17,7 +17,8 @@ metadata: {name: api, namespace: shop}
 spec: {hostNetwork: true, containers: [{name: app, image: nginx}, {name: side, image: nginx}]}
 ";
 
-/// An engine with a bug: what it compiles panics when it is explained, and sums panic when they are evaluated.
+/// An engine with bugs: products panic when they are compiled, sums when they are evaluated, and everything when it is
+/// explained.
 struct FaultyEngine;
 
 #[derive(Debug)]
@@ -32,6 +33,7 @@ impl ExpressionEngine for FaultyEngine {
     }
 
     fn compile(&self, source: &str, schema: &Schema) -> Result<Box<dyn Expression>, Error> {
+        assert!(!source.contains('*'), "cannot multiply");
         let inner = ExprEngine.compile(source, schema)?;
         Ok(Box::new(FaultyExpression { inner, adds: source.contains('+') }))
     }
@@ -70,19 +72,20 @@ impl Expression for FaultyExpression {
     }
 }
 
-/// Judges a pod by rules that a faulty engine compiled.
+/// Judges a pod by a rule that a faulty engine compiled.
 #[track_caller]
 fn check(rule: &str, message: Option<&str>, expected: Expect) {
     let message = message.map(|message| format!("message: {message:?}\n")).unwrap_or_default();
     let rule = format!("name: r\nmatch: {{gvk: [{{kind: Pod}}]}}\nrule: {rule:?}\n{message}");
     let (rules, problems) = rules_with(&rule, Kinds::builtin(), &FaultyEngine);
-    assert_eq!(problems, Vec::<String>::new());
     let evaluation = evaluate(&rules, &Objects(Vec::new()), &creation(&objects(POD)[0]), &Limits::default());
     let violations =
         evaluation.violations.iter().map(|found| format!("{}: {} ({:?})", found.rule, found.message, found.saw));
     let failures = evaluation.failures.iter().map(|failure| format!("{} failed: {failure}", failure.rule));
     let unexplained = evaluation.unexplained.iter().map(|failure| format!("{} unexplained: {failure}", failure.rule));
-    expected.assert_eq(&violations.chain(failures).chain(unexplained).collect::<Vec<_>>().join("\n"));
+    expected.assert_eq(
+        &problems.into_iter().chain(violations).chain(failures).chain(unexplained).collect::<Vec<_>>().join("\n"),
+    );
 }
 
 #[test]
@@ -121,6 +124,20 @@ fn a_panic_in_a_rule_is_a_failure() {
         "len(spec.containers) + 1 == 3",
         None,
         expect!["r failed: evaluation panicked, which is a bug in Portal: cannot add"],
+    );
+}
+
+#[test]
+fn a_panic_of_the_compiler_is_an_error_in_the_rule() {
+    check(
+        "len(spec.containers) * 2 == 4",
+        None,
+        expect!["Error: rule r: rule: compiling the rule panicked, which is a bug in Portal: cannot multiply"],
+    );
+    check(
+        "spec.hostNetwork",
+        Some("{{ 2 * 2 }}"),
+        expect!["Error: rule r: rule: compiling the rule panicked, which is a bug in Portal: cannot multiply"],
     );
 }
 

@@ -16,7 +16,7 @@ use crate::{
     },
     event::Front,
     kinds::{Kind, Kinds},
-    language::{Expression, ExpressionEngine},
+    language::{Expression, ExpressionEngine, guard},
     rule::{
         JudgedKind, RequestReads, Rule, RuleSet,
         diagnostic::{Diagnostic, Excerpt, Level, Step},
@@ -52,7 +52,12 @@ pub fn compile_rule(
     engine: &dyn ExpressionEngine,
 ) -> (Option<Rule>, Vec<Diagnostic>) {
     let mut compiler = Compiler::new(source, kinds, engine);
-    let rule = compiler.compile().filter(|_| source.spec.enabled && !compiler.has_error());
+    // Whoever writes a rule that the compiler has a bug with must not stop every engine by it.
+    let rule = guard(|| compiler.compile()).unwrap_or_else(|panic| {
+        compiler.error(&["rule"], format!("compiling the rule panicked, which is a bug in Portal: {panic}"));
+        None
+    });
+    let rule = rule.filter(|_| source.spec.enabled && !compiler.has_error());
     (rule, compiler.diagnostics)
 }
 

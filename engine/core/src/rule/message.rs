@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use portal_expr::{Arena, Error, Host, Limits, Moment, Schema, Value};
 
-use crate::language::{self, EvaluationError, Expression, ExpressionEngine};
+use crate::language::{self, Expression, ExpressionEngine};
 
 /// The message of a rule, ready to be filled in.
 #[derive(Debug, Default)]
@@ -61,9 +61,9 @@ impl Message {
         })
     }
 
-    /// Fills the message in. An expression that fails is shown as such: the violation stays one. Of panics the last one comes
-    /// back too.
-    pub(crate) fn render(&self, host: &dyn Host, limits: &Limits, now: Moment) -> (String, Option<EvaluationError>) {
+    /// Fills the message in. An expression that fails is shown as such: the violation stays one. What the last
+    /// panic said comes back too.
+    pub(crate) fn render(&self, host: &dyn Host, limits: &Limits, now: Moment) -> (String, Option<String>) {
         let mut message = String::new();
         let mut panic = None;
         for part in &self.parts {
@@ -76,9 +76,9 @@ impl Message {
                     match language::guard(value) {
                         Ok(Ok(value)) => message.push_str(&value),
                         Ok(Err(_)) => message.push('?'),
-                        Err(error) => {
+                        Err(told) => {
                             message.push('?');
-                            panic = Some(error);
+                            panic = Some(told);
                         }
                     }
                 }

@@ -104,6 +104,7 @@ fn check_alone_and_together(sources: &mut Vec<RuleSource>, text: &str) -> RuleSe
 
 fn check_diagnostic(diagnostic: &Diagnostic, text: &str) {
     assert!(!diagnostic.message.is_empty() && diagnostic.to_string().contains(&diagnostic.message));
+    assert!(!diagnostic.message.starts_with("compiling the rule panicked"), "{diagnostic}");
     let Origin::File { line: document, .. } = diagnostic.origin else { panic!("the rule is in a file") };
     let place = locate(text, document, &diagnostic.document_steps()).expect("the document of a rule has a place");
     check_position(place, text.as_bytes());
