@@ -32,9 +32,6 @@ const NAME_LABEL: &str = "kubernetes.io/metadata.name";
 
 const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
 
-/// What nobody may see of a Secret. Keys may be seen.
-const SECRET_VALUES: [&str; 2] = ["data", "stringData"];
-
 /// The fields of a request that hold objects.
 const OBJECTS: [&str; 2] = ["object", "oldObject"];
 
@@ -44,14 +41,16 @@ static DROPPED: LazyLock<[Path; 2]> = LazyLock::new(|| {
     ["metadata.managedFields", &annotation].map(|path| Path::parse(path).expect("the path is right"))
 });
 
+/// What nobody may see of a Secret. Keys may be seen.
 static MASKED: LazyLock<[Path; 2]> =
-    LazyLock::new(|| SECRET_VALUES.map(|path| Path::parse(path).expect("the path is right")));
+    LazyLock::new(|| ["data", "stringData"].map(|path| Path::parse(path).expect("the path is right")));
 
 impl<'a> Object<'a> {
     /// An object of a kind. It is copied only if something in it is not as rules may see it.
     pub fn of(object: Node<'a>, kind: &Kind) -> Object<'a> {
-        let secret = is_secret(kind) || is_called_secret(object);
-        let form = if secret || has_dropped(object) { Form::Made(sift(object, secret)) } else { Form::Given(object) };
+        let mask = masked(kind, Some(object));
+        let is_changed = !mask.is_empty() || has_dropped(object);
+        let form = if is_changed { Form::Made(sift(object, mask)) } else { Form::Given(object) };
         let labelled = is_namespace(kind).then(|| with_name_label(form.root())).flatten();
         Object(labelled.map_or(form, Form::Made))
     }
@@ -64,10 +63,16 @@ impl<'a> Object<'a> {
         })
     }
 
-    /// An object of a kind out of JSON. What may not be seen is never in memory; what the options drop and mask is replaced.
+    /// An object of a kind out of JSON. What may not be seen of a Secret is never in memory; what the options drop and mask
+    /// is replaced.
     pub fn parse(json: &[u8], kind: &Kind, options: &Options<'_>) -> Result<Object<'static>, Error> {
-        let mask: &[Path] = if is_secret(kind) { &*MASKED } else { &[] };
-        let document = Document::parse(json, &Options { drop: &*DROPPED, mask, ..*options })?;
+        let known = masked(kind, None);
+        let mut document = Document::parse(json, &Options { drop: &*DROPPED, mask: known, ..*options })?;
+        // What an object calls itself is known only now.
+        let mask = masked(kind, Some(document.root()));
+        if mask != known {
+            document = sift(document.root(), mask);
+        }
         let labelled = is_namespace(kind).then(|| with_name_label(document.root())).flatten();
         Ok(Object(Form::Made(labelled.unwrap_or(document))))
     }
@@ -146,8 +151,10 @@ impl Form<'_> {
     }
 }
 
-fn is_secret(kind: &Kind) -> bool {
-    kind.group.is_empty() && kind.kind == "Secret"
+/// What nobody may see of an object of a kind, which has values that are secret if either says that it is a Secret.
+fn masked(kind: &Kind, object: Option<Node<'_>>) -> &'static [Path] {
+    let is_secret = kind.group.is_empty() && kind.kind == "Secret";
+    if is_secret || object.is_some_and(is_called_secret) { &*MASKED } else { &[] }
 }
 
 /// Whether an object itself claims to be a Secret, whatever it was taken for.
@@ -167,12 +174,8 @@ fn has_dropped(object: Node<'_>) -> bool {
         || annotations.is_some_and(|annotations| annotations.get_str(LAST_APPLIED).is_some())
 }
 
-fn sift(object: Node<'_>, secret: bool) -> Document {
-    // To the API server, null is nothing. It must not become a value here.
-    let is_there = |name: &str| secret && object.get_str(name).is_some_and(|value| !value.is_null());
-    let masked = SECRET_VALUES.iter().zip(&*MASKED).filter(|(name, _)| is_there(name));
-    let mask: Vec<Path> = masked.map(|(_, path)| path.clone()).collect();
-    Document::copy_of(object, &Options { drop: &*DROPPED, mask: &mask, ..Options::default() })
+fn sift(object: Node<'_>, mask: &[Path]) -> Document {
+    Document::copy_of(object, &Options { drop: &*DROPPED, mask, ..Options::default() })
 }
 
 /// A Namespace with the label that tells its name. Nothing if it has it, or no name.
@@ -226,6 +229,8 @@ mod tests {
         for name in OBJECTS {
             expected.assert_eq(&request.visible().part(name).unwrap().root().to_json());
         }
+        let request = Request::creation(&seen, "a", None).unwrap();
+        expected.assert_eq(&request.visible().part("object").unwrap().root().to_json());
     }
 
     #[test]
@@ -246,10 +251,41 @@ mod tests {
 
     #[test]
     fn a_secret_is_one_whatever_it_was_taken_for() {
-        let json = br#"{"apiVersion":"v1","kind":"Secret","data":{"a":"hunter2"},"stringData":null}"#;
-        let document = Document::parse(json, &Options::default()).unwrap();
-        let seen = Object::of(document.root(), Kinds::builtin().get("", "ConfigMap").unwrap()).root().to_json();
-        assert_eq!(seen, r#"{"apiVersion":"v1","kind":"Secret","data":{"a":"***"},"stringData":null}"#);
+        check(
+            "ConfigMap",
+            r#"{"apiVersion":"v1","kind":"Secret","data":{"a":"hunter2"}}"#,
+            expect![[r#"{"apiVersion":"v1","kind":"Secret","data":{"a":"***"}}"#]],
+        );
+        check(
+            "Secret",
+            r#"{"apiVersion":"v1","kind":"ConfigMap","data":{"a":"hunter2"}}"#,
+            expect![[r#"{"apiVersion":"v1","kind":"ConfigMap","data":{"a":"***"}}"#]],
+        );
+        check(
+            "Namespace",
+            r#"{"kind":"Secret","metadata":{"name":"shop"},"data":"hunter2"}"#,
+            expect![[
+                r#"{"kind":"Secret","data":"***","metadata":{"name":"shop","labels":{"kubernetes.io/metadata.name":"shop"}}}"#
+            ]],
+        );
+    }
+
+    #[test]
+    fn a_kind_of_another_group_that_is_called_secret_is_none() {
+        check(
+            "ConfigMap",
+            r#"{"apiVersion":"example.com/v1","kind":"Secret","data":{"a":"b"}}"#,
+            expect![[r#"{"apiVersion":"example.com/v1","kind":"Secret","data":{"a":"b"}}"#]],
+        );
+    }
+
+    #[test]
+    fn a_secret_without_values_has_none() {
+        check(
+            "Secret",
+            r#"{"data":null,"stringData":{"a":null}}"#,
+            expect![[r#"{"data":null,"stringData":{"a":null}}"#]],
+        );
     }
 
     #[test]

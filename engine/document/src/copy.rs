@@ -69,7 +69,7 @@ fn copy_value<'d>(value: Node<'d>, filter: &mut Filter, assembler: &mut Assemble
     let open = match value.view() {
         View::Array(array) => Open::Array(array.iter()),
         View::Object(object) => Open::Object(object.iter()),
-        _ if filter.is_masked() => {
+        _ if filter.is_masked() && !value.is_null() => {
             assembler.masked();
             return None;
         }

@@ -197,7 +197,7 @@ mod tests {
             r#"{"kind": "Secret", "data": {"password": "aHVudGVyMg==", "n": 1, "f": 1.5, "b": true, "z": null}}"#,
             &[],
             &["data.*"],
-            expect![[r#"{"kind":"Secret","data":{"password":"***","n":"***","f":"***","b":"***","z":"***"}}"#]],
+            expect![[r#"{"kind":"Secret","data":{"password":"***","n":"***","f":"***","b":"***","z":null}}"#]],
         );
     }
 

@@ -7,7 +7,8 @@ use crate::path::Path;
 pub struct Options<'a> {
     /// Values to leave out, with their keys. They cost the time to step over them, and no memory.
     pub drop: &'a [Path],
-    /// Values of which only the shape may be seen: every scalar in them becomes the string `***`. Keys stay.
+    /// Values of which only the shape may be seen: every scalar in them becomes the string `***`. Keys stay, and so
+    /// does null, which is no value.
     pub mask: &'a [Path],
     /// Whether the interner may grow.
     pub interning: Interning,

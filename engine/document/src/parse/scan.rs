@@ -88,7 +88,11 @@ impl Scanner<'_, '_> {
                 }
                 b't' => self.literal(at, "true", |assembler| assembler.bool(true))?,
                 b'f' => self.literal(at, "false", |assembler| assembler.bool(false))?,
-                b'n' => self.literal(at, "null", Assembler::null)?,
+                b'n' => {
+                    let end = lex::literal(body, at, "null")?;
+                    self.assembler.null();
+                    end
+                }
                 b'-' | b'0'..=b'9' => self.number(at)?,
                 _ => return Err(expected(body, at, "a value")),
             };
