@@ -20,6 +20,9 @@ use super::{document, hold, rules};
 /// The kinds that make pods.
 const CONTROLLERS: [&str; 2] = ["Deployment", "CronJob"];
 
+/// The subresources by which a running pod changes, which only pods have.
+const RUNNING: [&str; 2] = ["ephemeralcontainers", "resize"];
+
 /// Whether a rule is for a request.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Verdict {
@@ -142,7 +145,7 @@ pub(super) fn verdict(rule: &Value, case: &Value) -> Option<(Verdict, Criteria)>
         (
             "subresource",
             subresource
-                .is_none_or(|name| name == "ephemeralcontainers" || holds_word(&matching["subresources"], name, &[])),
+                .is_none_or(|name| RUNNING.contains(&name) || holds_word(&matching["subresources"], name, &[])),
         ),
         ("own namespace", own.is_none() || own == namespace),
         ("namespace", is_in_namespace(&matching["namespaces"], namespace)),

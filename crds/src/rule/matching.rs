@@ -26,7 +26,8 @@ pub struct Match {
     #[schemars(length(min = 1, max = 4), extend("x-kubernetes-list-type" = "set"))]
     pub operations: Vec<Operation>,
 
-    /// Subresources that are judged too, by the part after the slash: `exec`, `scale`, `status`.
+    /// Subresources that are judged too, by the part after the slash: `exec`, `scale`, `status`. A rule for Pod judges
+    /// `ephemeralcontainers` and `resize` without naming them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(
         length(max = 16),

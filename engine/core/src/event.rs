@@ -32,6 +32,9 @@ pub struct Event<'a> {
     pub now: Moment,
 }
 
+/// The subresources by which a running pod gets containers or other resources. A request for one has the whole pod.
+pub(crate) const POD_SUBRESOURCES: [&str; 2] = ["ephemeralcontainers", "resize"];
+
 /// Who asks for a judgement.
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub enum Front {
@@ -55,6 +58,12 @@ pub enum Operation {
 }
 
 impl<'a> Event<'a> {
+    /// Whether the object is the resource itself, and not something that only a subresource has.
+    pub(crate) fn is_of_whole(&self) -> bool {
+        let is_pod = self.kind.group.is_empty() && self.kind.kind == "Pod";
+        self.subresource.is_none_or(|name| is_pod && POD_SUBRESOURCES.contains(&name))
+    }
+
     /// The field of a request that has the object which a rule sees.
     pub(crate) fn judged_field(&self) -> &'static str {
         if self.operation == Operation::Delete { "oldObject" } else { "object" }

@@ -10,9 +10,9 @@ use std::sync::Arc;
 use portal_crds::ActionType;
 
 use crate::{
-    event::{Front, Operation},
+    event::{Front, Operation, POD_SUBRESOURCES},
     kinds::{Kind, Kinds},
-    rule::{JudgedKind, Rule, RuleSet, matching::EPHEMERAL_CONTAINERS, source::RuleId},
+    rule::{JudgedKind, Rule, RuleSet, source::RuleId},
 };
 
 /// Everything that a set of rules needs.
@@ -144,9 +144,9 @@ impl Requirements {
             resources.extend(named.map(|name| format!("{}/{name}", kind.plural)));
         }
         let is_pod = kind.group.is_empty() && kind.kind == "Pod";
-        // Connecting has no object of its own; anything else that a rule says of pods holds for containers that come later.
+        // What a rule says of pods that are changed holds for every way to change one.
         if is_pod && rule.matching.operations.contains(&Operation::Update) {
-            resources.push(format!("{}/{EPHEMERAL_CONTAINERS}", kind.plural));
+            resources.extend(POD_SUBRESOURCES.map(|name| format!("{}/{name}", kind.plural)));
         }
         for resource in resources {
             let is_whole = !resource.contains('/');

@@ -123,7 +123,7 @@ impl<'a> RuleHost<'a> {
         };
         let event = self.event;
         let is_same_kind = (&event.kind.group, &event.kind.kind) == (&query.kind.group, &query.kind.kind);
-        let is_overlaid = is_same_kind && event.subresource.is_none();
+        let is_overlaid = is_same_kind && event.is_of_whole();
         let is_namesake = |object: Node<'_>| {
             let metadata = object.get_str("metadata");
             let text = |name| metadata.and_then(|metadata| metadata.get_str(name)).and_then(Node::as_str);

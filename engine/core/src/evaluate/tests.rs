@@ -5,6 +5,7 @@ use expect_test::{Expect, expect};
 
 use super::*;
 use crate::{
+    event::Operation,
     lookup::Lookup,
     object::Object,
     testing::{Objects, creation, judge, objects, rules},
@@ -304,6 +305,27 @@ fn a_lookup_sees_the_incoming_object() {
             asked for pods in Some("shop"): Name("api")
             asked for pods in Some("shop"): Labels(Selector { requirements: {Requirement { key: "app", test: In({"api"}) }} })"#]],
     );
+}
+
+#[test]
+fn what_changes_a_running_pod_is_judged_as_the_pod() {
+    let judged = |rule: &str, object: &str, subresource: Option<&str>| {
+        let (rules, problems) = rules(rule);
+        assert_eq!(problems, Vec::<String>::new());
+        let object = objects(object).remove(0);
+        let event = Event { operation: Operation::Update, subresource, ..creation(&object) };
+        let evaluation = evaluate(&rules, &Objects(Vec::new()), &event, &Limits::default());
+        evaluation.violations.into_iter().map(|violation| violation.message).collect::<Vec<_>>()
+    };
+    // The pod is in no cache: a lookup finds what the request has.
+    let rule = pod_rule("cluster.pods.byName('shop', 'api').spec.hostNetwork");
+    for subresource in [None, Some("ephemeralcontainers"), Some("resize")] {
+        assert_eq!(judged(&rule, POD, subresource), ["pods.spec.hostNetwork is true"], "{subresource:?}");
+    }
+    assert_eq!(judged(&rule, POD, Some("status")), [""; 0]);
+    let named = "name: r\nmatch: {gvk: [{group: apps, kind: Deployment}]}\nrule: metadata.name == 'web'";
+    assert_eq!(judged(named, DEPLOYMENT, None), [r#"metadata.name is "web""#]);
+    assert_eq!(judged(named, DEPLOYMENT, Some("resize")), [""; 0]);
 }
 
 #[test]

@@ -67,6 +67,7 @@ rule: container.securityContext.privileged
             watch jobs.batch: everywhere for pods
             webhook /v1 pods Namespaced {Create, Update}: pods
             webhook /v1 pods/ephemeralcontainers Namespaced {Create, Update}: pods
+            webhook /v1 pods/resize Namespaced {Create, Update}: pods
             webhook /v1 podtemplates Namespaced {Create, Update}: pods
             webhook /v1 replicationcontrollers Namespaced {Create, Update}: pods
             webhook apps/v1 daemonsets Namespaced {Create, Update}: pods

@@ -13,9 +13,6 @@ use crate::{
     selector::{Requirement, Selector, Test},
 };
 
-/// The subresource by which containers come into a running pod.
-pub(crate) const EPHEMERAL_CONTAINERS: &str = "ephemeralcontainers";
-
 /// What of `match` does not depend on the kind, and the exceptions.
 #[derive(Debug)]
 pub(crate) struct Matching {
@@ -85,12 +82,9 @@ impl Matching {
     }
 
     fn fits_request(&self, event: &Event<'_>) -> bool {
-        let is_asked_for = match event.subresource {
-            None => true,
-            // Containers that come into a running pod are part of what a rule for pods judges.
-            Some(EPHEMERAL_CONTAINERS) => true,
-            Some(name) => self.subresources.iter().any(|subresource| subresource == name),
-        };
+        let is_named = |name: &str| self.subresources.iter().any(|subresource| subresource == name);
+        // What changes a running pod is part of what a rule for pods judges.
+        let is_asked_for = event.is_of_whole() || event.subresource.is_some_and(is_named);
         is_asked_for && self.operations.contains(&event.operation)
     }
 
