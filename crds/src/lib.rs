@@ -9,10 +9,10 @@ use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomRe
 use kube::CustomResourceExt as _;
 
 pub use conditions::ConditionType;
-pub use rule::action::{Action, ActionType, Allow, Direction, Front, Port, Protocol};
+pub use rule::action::{Action, ActionType, Allow, Direction, Port, Protocol};
 pub use rule::kinds::{PortalClusterRule, PortalClusterRuleSpec, PortalRule, PortalRuleSpec};
 pub use rule::matching::{Globs, GroupVersionKind, Match, Operation};
-pub use rule::{EnforcementAction, Exception, Mode, RuleSpec, Severity};
+pub use rule::{EnforcementAction, Exception, Front, RuleSpec, Severity};
 pub use status::{InstanceStatus, ParseError, RuleStatus};
 
 /// What a cluster needs to know of the kinds, in the order in which people meet them.

@@ -6,6 +6,7 @@ pub(crate) mod matching;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::json;
 
 use crate::rule::action::Action;
 use crate::rule::matching::Match;
@@ -33,8 +34,15 @@ pub struct RuleSpec {
     /// Where the rule runs: `admission` judges what is about to enter the cluster, `audit` what is in it. Unset means
     /// both, or only `admission` when the rule or its message reads `request`, which exists nowhere else.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(length(min = 1, max = 2), extend("x-kubernetes-list-type" = "set"))]
-    pub mode: Option<Vec<Mode>>,
+    #[schemars(
+        length(min = 1, max = 2),
+        extend("x-kubernetes-list-type" = "set", "items" = json!({
+            "description": "A loop that a rule runs in.",
+            "type": "string",
+            "enum": [Front::Admission, Front::Audit],
+        })),
+    )]
+    pub mode: Option<Vec<Front>>,
 
     /// What admission does about a violation: `deny` refuses the request, `warn` lets it in with a warning, `dryrun` only
     /// records it.
@@ -83,13 +91,16 @@ pub enum Severity {
     Info,
 }
 
-/// A loop that a rule runs in.
-#[derive(Clone, Copy, Debug, Deserialize, Eq, Hash, JsonSchema, PartialEq, Serialize)]
+/// A loop of the engine. Rules run in `admission` and `audit`; `network` has checks of its own, whose findings can lead to
+/// actions too.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, Hash, JsonSchema, Ord, PartialEq, PartialOrd, Serialize)]
 #[serde(rename_all = "lowercase")]
+#[schemars(description = "A loop whose findings lead to actions.")]
 #[expect(missing_docs, reason = "the words are those of the rule")]
-pub enum Mode {
+pub enum Front {
     Admission,
     Audit,
+    Network,
 }
 
 /// What admission does about a violation.

@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use crate::rule::Mode;
+use crate::rule::Front;
 
 /// What has become of a rule. The upper fields sum up `instances`; one of the instances that serve the rule writes them.
 #[derive(Clone, Debug, Deserialize, JsonSchema, PartialEq, Serialize)]
@@ -24,7 +24,7 @@ pub struct RuleStatus {
     /// Where the rule runs, worked out from its text when `spec.mode` is unset.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 2), extend("x-kubernetes-list-type" = "set"))]
-    pub mode: Vec<Mode>,
+    pub mode: Vec<Front>,
 
     /// How many objects violate the rule.
     #[serde(skip_serializing_if = "Option::is_none")]

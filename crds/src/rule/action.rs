@@ -7,6 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
+use crate::rule::Front;
 use crate::schema::{label_selector, must};
 
 /// Something to do about a violation. Which parameters an action takes depends on its type.
@@ -136,16 +137,6 @@ pub enum ActionType {
     #[serde(rename = "patch-networkpolicy")]
     PatchNetworkPolicy,
     RevokeSaToken,
-}
-
-/// A loop whose findings lead to actions.
-#[derive(Clone, Copy, Debug, Deserialize, Eq, Hash, JsonSchema, PartialEq, Serialize)]
-#[serde(rename_all = "lowercase")]
-#[expect(missing_docs, reason = "the words are those of the rule")]
-pub enum Front {
-    Admission,
-    Audit,
-    Network,
 }
 
 /// Traffic that an isolated pod may still have.

@@ -1,5 +1,6 @@
 //! What happened to one object: what rules are asked about.
 
+pub use portal_crds::Front;
 use portal_document::Node;
 use portal_expr::Moment;
 
@@ -34,15 +35,6 @@ pub struct Event<'a> {
 
 /// The subresources by which a running pod gets containers or other resources. A request for one has the whole pod.
 pub(crate) const POD_SUBRESOURCES: [&str; 2] = ["ephemeralcontainers", "resize"];
-
-/// Who asks for a judgement.
-#[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
-pub enum Front {
-    /// A request that may be denied.
-    Admission,
-    /// An object that is in the cluster.
-    Audit,
-}
 
 /// What is done to an object.
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]

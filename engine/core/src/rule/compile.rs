@@ -6,7 +6,7 @@ mod lookups;
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use portal_crds::{Mode, RuleSpec};
+use portal_crds::RuleSpec;
 use portal_expr::{Error, Facts, Moment, Phase, Schema, Segment};
 
 use crate::{
@@ -275,16 +275,16 @@ impl<'a> Compiler<'a> {
 
     /// Where the rule runs. `reader` is what reads `request`, if something does.
     fn fronts(&mut self, reader: Option<&str>) -> Vec<Front> {
-        let Some(modes) = &self.spec.mode else {
+        let Some(fronts) = &self.spec.mode else {
             return if reader.is_some() { vec![Front::Admission] } else { vec![Front::Admission, Front::Audit] };
         };
-        if let Some(reader) = reader.filter(|_| modes.contains(&Mode::Audit)) {
+        if let Some(reader) = reader.filter(|_| fronts.contains(&Front::Audit)) {
             let message = format!(
                 "the {reader} reads `request`, which only admission has: remove `audit` from mode, or `request` from the {reader}"
             );
             self.error(&["mode"], message);
         }
-        modes.iter().map(|mode| Front::from(*mode)).collect()
+        fronts.clone()
     }
 
     fn message(&mut self, schema: &Schema, per_container: bool) -> Option<Message> {
@@ -401,13 +401,4 @@ fn request_reads(facts: &Facts) -> RequestReads {
 
 fn steps(field: &[&str]) -> Vec<Step> {
     field.iter().map(|name| Step::Field((*name).to_owned())).collect()
-}
-
-impl From<Mode> for Front {
-    fn from(mode: Mode) -> Front {
-        match mode {
-            Mode::Admission => Front::Admission,
-            Mode::Audit => Front::Audit,
-        }
-    }
 }

@@ -329,3 +329,20 @@ fn article(expected: &str) -> &'static str {
         _ => "a map",
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use expect_test::expect;
+
+    use crate::testing::rules;
+
+    #[test]
+    fn a_rule_runs_in_admission_and_audit_and_acts_on_the_network_too() {
+        let rule = "name: r\nmode: [admission, network]\nmatch: {gvk: [{kind: Pod}]}\nrule: spec.hostNetwork\n";
+        let (_, problems) = rules(&format!("{rule}actions: [{{type: evict, 'on': [network, kitchen]}}]\n"));
+        expect![[r#"
+            Error: rule r: mode[1]: `network` is none of admission, audit
+            Error: rule r: actions[0].on[1]: `kitchen` is none of admission, audit, network"#]]
+        .assert_eq(&problems.join("\n"));
+    }
+}

@@ -1,7 +1,7 @@
 //! What a rule does about violations: checked as the schema of the custom resources checks it on the API server, for
 //! rules that do not come from there.
 
-use portal_crds::{Action, ActionType, Front, Mode};
+use portal_crds::{Action, ActionType, Front};
 
 use super::Compiler;
 use crate::rule::{
@@ -72,7 +72,7 @@ impl Compiler<'_> {
 }
 
 /// What is wrong with an action, each with the way out.
-fn problems(action: &Action, modes: Option<&[Mode]>) -> Vec<String> {
+fn problems(action: &Action, modes: Option<&[Front]>) -> Vec<String> {
     use ActionType::{Alertmanager, Annotate, Evict, Label, PatchNetworkPolicy};
     let kind = action.action_type;
     let belongs = [
@@ -95,11 +95,8 @@ fn problems(action: &Action, modes: Option<&[Mode]>) -> Vec<String> {
     if matches!(kind, Label | Annotate) && (action.key.is_none() || action.value.is_none()) {
         problems.push("label and annotate need `key` and `value`: add them".to_owned());
     }
-    let is_left_out = |front: &Front| match front {
-        Front::Admission => modes.is_some_and(|modes| !modes.contains(&Mode::Admission)),
-        Front::Audit => modes.is_some_and(|modes| !modes.contains(&Mode::Audit)),
-        Front::Network => false,
-    };
+    // What the network loop finds is no rule's.
+    let is_left_out = |front: &Front| *front != Front::Network && modes.is_some_and(|modes| !modes.contains(front));
     let forms = [
         (
             action.on.iter().any(is_left_out),
