@@ -7,6 +7,7 @@ mod panics;
 mod tests;
 
 use std::fmt;
+use std::sync::Arc;
 
 use portal_crds::{EnforcementAction, Severity};
 use portal_document::Node;
@@ -21,7 +22,7 @@ use crate::{
     object::Visible,
     rule::{
         JudgedKind, Rule, RuleSet,
-        matching::Verdict,
+        matching::{NamespaceSelector, Verdict},
         message::{harmless, shorten, show},
         source::RuleId,
     },
@@ -107,7 +108,8 @@ pub fn evaluate(rules: &RuleSet, lookup: &dyn Lookup, event: &Event<'_>, limits:
 impl Evaluation {
     /// Whether the labels of the event's namespace fit. Nothing if that cannot be told, which is a failure of the rule.
     fn ask_namespace(&mut self, rule: &Rule, lookup: &dyn Lookup, event: &Event<'_>) -> Option<bool> {
-        let (selector, namespace) = (rule.matching.namespace_selector.as_ref()?, event.namespace?);
+        let (NamespaceSelector { kind, selector }, namespace) =
+            (rule.matching.namespace_selector.as_ref()?, event.namespace?);
         // The labels of a namespace that is being written are in the request.
         if event.kind.group.is_empty() && event.kind.kind == "Namespace" {
             let Some(object) = event.judged() else {
@@ -117,7 +119,7 @@ impl Evaluation {
             return Some(selector.matches(labels(object)));
         }
         let query = Query {
-            kind: crate::kinds::Kinds::builtin().get("", "Namespace")?.clone(),
+            kind: Arc::clone(kind),
             namespace: None,
             filter: Filter::Name(namespace.to_owned()),
             consistent: false,

@@ -11,7 +11,7 @@ use portal_crds::ActionType;
 
 use crate::{
     event::{Front, Operation, POD_SUBRESOURCES},
-    kinds::{Kind, Kinds},
+    kinds::Kind,
     rule::{JudgedKind, Rule, RuleSet, source::RuleId},
 };
 
@@ -95,10 +95,8 @@ impl Requirements {
             // Who may not read a kind must not learn of it through a rule.
             self.author(rule, &judged.kind, own);
         }
-        if rule.matching.namespace_selector.is_some()
-            && let Some(namespace) = Kinds::builtin().get("", "Namespace")
-        {
-            self.watch(rule, namespace, None);
+        if let Some(selector) = &rule.matching.namespace_selector {
+            self.watch(rule, &selector.kind, None);
         }
         for site in rule.lookups.iter().flatten() {
             let namespace = match (own, site.namespace.as_deref()) {

@@ -1,9 +1,15 @@
 use std::fmt::Write as _;
 
 use expect_test::{Expect, expect};
+use portal_expr::Limits;
 
 use super::*;
-use crate::testing::rules;
+use crate::{
+    evaluate::evaluate,
+    kinds::Kinds,
+    language::ExprEngine,
+    testing::{Objects, creation, objects, rules, rules_with},
+};
 
 /// Compiles rules and compares everything that they need, with the rules that cause it.
 #[track_caller]
@@ -249,4 +255,37 @@ actions:
             the author of all-of-them may create,delete,get,patch networking.k8s.io/networkpolicies
         "#]],
     );
+}
+
+#[test]
+fn namespaces_are_those_of_the_api_server_that_the_rules_were_compiled_for() {
+    let own = Kinds::builtin().get("", "Namespace").unwrap();
+    let other = Kind { subresources: vec!["finalize".to_owned()], ..Kind::clone(own) };
+    let kinds = Kinds::builtin().with([other.clone()]);
+    let yaml = "
+name: r
+match: {gvk: [{kind: Pod}], namespaceSelector: {matchLabels: {a: b}}}
+rule: cluster.namespaces.byName('shop') != nil
+";
+    let (rules, problems) = rules_with(yaml, &kinds, &ExprEngine);
+    assert_eq!(problems, Vec::<String>::new());
+    let watched = Requirements::of(&rules).watches;
+    let namespaces: Vec<&Kind> = watched.keys().map(|kind| &**kind).filter(|kind| kind.kind == "Namespace").collect();
+    assert_eq!(namespaces, [&other]);
+    let pod = objects("{apiVersion: v1, kind: Pod, metadata: {name: a, namespace: shop}}").remove(0);
+    let evaluation = evaluate(&rules, &Objects(Vec::new()), &creation(&pod), &Limits::default());
+    assert_eq!(evaluation.reads.iter().map(|query| &*query.kind).collect::<Vec<_>>(), [&other]);
+}
+
+#[test]
+fn a_rule_for_labels_of_namespaces_waits_for_namespaces() {
+    let kinds = Kinds::new([Kind::clone(Kinds::builtin().get("", "ConfigMap").unwrap())]);
+    let yaml = "
+name: r
+match: {gvk: [{kind: ConfigMap}], namespaceSelector: {matchLabels: {a: b}}}
+rule: object.data.a == 'b'
+";
+    let (rules, problems) = rules_with(yaml, &kinds, &ExprEngine);
+    assert_eq!(problems, ["Error: rule r: match.namespaceSelector: no kind `Namespace` is served in the core group"]);
+    assert!(rules.rules().is_empty());
 }

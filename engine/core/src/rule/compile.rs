@@ -99,8 +99,7 @@ impl<'a> Compiler<'a> {
     fn compile(&mut self) -> Option<Rule> {
         let mut judged = self.judged();
         self.check_actions();
-        let matching = Matching::new(&self.spec.matching, &self.spec.exceptions, self.source.id.namespace.clone());
-        let matching = match matching {
+        let matching = match self.matching() {
             Ok(matching) => Some(matching),
             // What is wrong with an exception is told already, with its place.
             Err(_) if self.has_error() => None,
@@ -160,6 +159,15 @@ impl<'a> Compiler<'a> {
         })
     }
 
+    fn matching(&mut self) -> Result<Matching, String> {
+        let (matching, own) = (&self.spec.matching, self.source.id.namespace.clone());
+        let namespace = self.kinds.get("", "Namespace");
+        if matching.namespace_selector.is_some() && namespace.is_none() {
+            self.missing(&steps(&["match", "namespaceSelector"]), Level::Error, self.unknown_kind("", "Namespace"));
+        }
+        Matching::new(matching, &self.spec.exceptions, own, namespace)
+    }
+
     /// The kinds that `match` names. A kind that is not served is told; the rule works for the others.
     fn judged(&mut self) -> Vec<JudgedKind> {
         let mut judged: Vec<JudgedKind> = Vec::new();
@@ -210,10 +218,7 @@ impl<'a> Compiler<'a> {
         }
         let level = if judged.is_empty() { Level::Error } else { Level::Warning };
         for (field, message) in missing {
-            self.add(&field, level, message);
-            if let Some(diagnostic) = self.diagnostics.last_mut() {
-                diagnostic.awaits_kind = true;
-            }
+            self.missing(&field, level, message);
         }
         judged
     }
@@ -366,6 +371,14 @@ impl<'a> Compiler<'a> {
         self.add(&steps(&["rule"]), level, error.message);
         if let Some(diagnostic) = self.diagnostics.last_mut() {
             diagnostic.excerpt = Some(Excerpt { line, column, text });
+        }
+    }
+
+    /// Says that a kind is not served, or not yet.
+    fn missing(&mut self, field: &[Step], level: Level, message: String) {
+        self.add(field, level, message);
+        if let Some(diagnostic) = self.diagnostics.last_mut() {
+            diagnostic.awaits_kind = true;
         }
     }
 

@@ -1,6 +1,7 @@
 //! Which objects a rule is for.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
 use portal_crds::{Exception, Globs, Match};
@@ -8,6 +9,7 @@ use portal_expr::Moment;
 
 use crate::{
     event::{Event, Operation},
+    kinds::Kind,
     object::Visible,
     rule::{JudgedKind, glob},
     selector::{Requirement, Selector, Test},
@@ -21,10 +23,18 @@ pub(crate) struct Matching {
     /// The namespace of a `PortalRule`, which sees nothing else.
     own_namespace: Option<String>,
     namespaces: Globs,
-    pub(crate) namespace_selector: Option<Selector>,
+    pub(crate) namespace_selector: Option<NamespaceSelector>,
     label_selector: Option<Selector>,
     names: Vec<String>,
     exceptions: Vec<Excepted>,
+}
+
+/// The labels of namespaces, and the kind that has them.
+#[derive(Debug)]
+pub(crate) struct NamespaceSelector {
+    /// As the API server serves it that the rule was compiled for.
+    pub(crate) kind: Arc<Kind>,
+    pub(crate) selector: Selector,
 }
 
 #[derive(Debug)]
@@ -44,11 +54,17 @@ pub(crate) enum Verdict {
 }
 
 impl Matching {
+    /// Without the kind of namespaces their labels ask for nothing.
     pub(crate) fn new(
         matching: &Match,
         exceptions: &[Exception],
         own_namespace: Option<String>,
+        namespace: Option<&Arc<Kind>>,
     ) -> Result<Matching, String> {
+        let namespace_selector = matching.namespace_selector.as_ref().map(selector).transpose()?;
+        let namespace_selector = namespace_selector
+            .zip(namespace)
+            .map(|(selector, kind)| NamespaceSelector { kind: Arc::clone(kind), selector });
         let excepted = |exception: &Exception| {
             let until = exception.until.as_deref().map(parse_until).transpose()?;
             Ok::<_, String>(Excepted {
@@ -62,7 +78,7 @@ impl Matching {
             subresources: matching.subresources.clone(),
             own_namespace,
             namespaces: matching.namespaces.clone().unwrap_or_default(),
-            namespace_selector: matching.namespace_selector.as_ref().map(selector).transpose()?,
+            namespace_selector,
             label_selector: matching.label_selector.as_ref().map(selector).transpose()?,
             names: matching.names.clone(),
             exceptions: exceptions.iter().map(excepted).collect::<Result<_, _>>()?,
