@@ -7,10 +7,12 @@ use std::sync::Arc;
 use portal_core::evaluate::{Evaluation, evaluate};
 use portal_core::event::{Event, Front};
 use portal_core::kinds::Kinds;
+use portal_core::layers::Layers;
 use portal_core::lookup::{Answer, Lookup, Query};
 use portal_core::object::Object;
-use portal_core::requirements::{Permission, Reach, Requirements, WebhookResource};
+use portal_core::requirements::{Permission, Reach, Reason, Requirements};
 use portal_core::review::Review;
+use portal_core::rule::source::RuleId;
 use portal_core::rule::{Rule, RuleSet};
 use portal_expr::Limits;
 use serde_json::{Value, json};
@@ -78,8 +80,17 @@ fn requirements_hold_all_that_evaluation_touches() {
         );
         let Ok(review) = Review::of(review.root(), Kinds::builtin()) else { return Ok(()) };
         let Some(event) = event(case, &review) else { return Ok(()) };
-        let requirements = Requirements::of(&rules);
+        let layers = layers_of(case);
+        let requirements = Requirements::of(&rules, layers);
+        let runs_in = |rule: &Rule, front| layers.run(front) && rule.fronts.contains(&front);
         for rule in rules.rules() {
+            let runs = match event.front {
+                Some(front) => runs_in(rule, front),
+                None => rule.fronts.iter().any(|front| runs_in(rule, *front)),
+            };
+            if !runs {
+                continue;
+            }
             let recorder = Recorder::new(case["fresh"] == json!(true));
             let evaluation = evaluate(&RuleSet::new(vec![Arc::clone(rule)]), &recorder, &event, &Limits::default());
             let asked = recorder.asked.into_inner();
@@ -91,7 +102,11 @@ fn requirements_hold_all_that_evaluation_touches() {
                     && source["metadata"]["namespace"].as_str() == rule.id.namespace.as_deref()
             });
             let Some((Verdict::Matches, _)) = source.and_then(|source| verdict(source, case)) else { continue };
-            check_event(&requirements, rule, &event)?;
+            if event.front == Some(Front::Audit) {
+                check_watched(&requirements, rule, &event)?;
+            } else if runs_in(rule, Front::Admission) {
+                check_webhook(&requirements, rule, &event)?;
+            }
             matches.set(matches.get() + 1);
         }
         Ok(())
@@ -115,50 +130,59 @@ fn check_reads(
         return Err(format!("{:?} are needed, {asked:?} were asked", evaluation.needs));
     }
     for Query { kind, namespace, consistent, .. } in asked {
-        let reaches: Vec<Option<&Reach>> = if *consistent {
-            let permission = |verb| Permission { group: kind.group.clone(), resource: kind.plural.clone(), verb };
-            ["get", "list"].map(|verb| requirements.permissions.get(&permission(verb))).to_vec()
-        } else {
-            vec![requirements.watches.get(kind)]
+        let is_within = |reach: Option<&Reach>| reach.is_some_and(|reach| covers(reach, rule, namespace.as_deref()));
+        let permission = |verb| Permission { group: kind.group.clone(), resource: kind.plural.clone(), verb };
+        let reasons = requirements.watches.get(kind);
+        let is_known = match consistent {
+            true => ["get", "list"].into_iter().all(|verb| is_within(requirements.permissions.get(&permission(verb)))),
+            false => [Reason::Lookup, Reason::NamespaceSelector]
+                .into_iter()
+                .any(|reason| is_within(reasons.and_then(|reasons| reasons.get(&reason)))),
         };
-        let is_within = |reach: &Option<&Reach>| reach.is_some_and(|reach| covers(reach, rule, namespace.as_deref()));
-        if !reaches.iter().all(is_within) {
-            return Err(format!("{} asks for {} in {namespace:?}, known are {reaches:?}", rule.id, kind.plural));
+        if !is_known {
+            return Err(format!("{} asks for {} in {namespace:?}, known are {requirements:?}", rule.id, kind.plural));
         }
     }
     Ok(())
 }
 
-/// What the rule is for reaches it: by the webhook, or by a watch.
-fn check_event(requirements: &Requirements, rule: &Rule, event: &Event<'_>) -> Result<(), String> {
-    if event.front == Some(Front::Audit) {
-        let reach = requirements.watches.iter().find(|(kind, _)| ***kind == *event.kind).map(|(_, reach)| reach);
-        let namespace = event.namespace.filter(|_| event.kind.namespaced);
-        let is_within = reach.is_some_and(|reach| covers(reach, rule, namespace));
-        return if is_within { Ok(()) } else { Err(format!("{} is not watched for {}", event.kind.kind, rule.id)) };
-    }
-    if !rule.fronts.contains(&Front::Admission) {
-        return Ok(());
-    }
-    let resource = match event.subresource {
-        Some(subresource) => format!("{}/{subresource}", event.kind.plural),
-        None => event.kind.plural.clone(),
-    };
-    let resource = WebhookResource { group: event.kind.group.clone(), resource, namespaced: event.kind.namespaced };
-    let need = requirements.webhook.get(&resource);
-    let is_within = need.is_some_and(|need| {
-        need.versions.contains(event.version)
-            && need.operations.contains(&event.operation)
-            && need.rules.contains(&rule.id)
+/// What the rule is for is watched.
+fn check_watched(requirements: &Requirements, rule: &Rule, event: &Event<'_>) -> Result<(), String> {
+    let reach = requirements.watches.get(event.kind).and_then(|reasons| reasons.get(&Reason::Match));
+    let namespace = event.namespace.filter(|_| event.kind.namespaced);
+    let is_within = reach.is_some_and(|reach| covers(reach, rule, namespace));
+    if is_within { Ok(()) } else { Err(format!("{} is not watched for {}", event.kind.kind, rule.id)) }
+}
+
+/// The request that the rule is for reaches the webhook, in the version that it comes in.
+fn check_webhook(requirements: &Requirements, rule: &Rule, event: &Event<'_>) -> Result<(), String> {
+    let Event { kind, version, operation, subresource, .. } = *event;
+    let namespace = event.namespace.filter(|_| kind.namespaced);
+    let is_within = requirements.webhook.iter().any(|(resource, operations)| {
+        *resource.kind == *kind
+            && resource.subresource.as_deref() == subresource
+            && resource.versions().iter().any(|known| known == version)
+            && operations.get(&operation).is_some_and(|reach| covers(reach, rule, namespace))
     });
-    let Event { operation, version, .. } = event;
-    if is_within { Ok(()) } else { Err(format!("{operation:?} of {resource:?} in {version} is not in {need:?}")) }
+    let webhook = &requirements.webhook;
+    if is_within { Ok(()) } else { Err(format!("{operation:?} of {kind:?} in {version} is not in {webhook:?}")) }
 }
 
 /// Whether the rule itself causes what reaches that far.
 fn covers(reach: &Reach, rule: &Rule, namespace: Option<&str>) -> bool {
     let in_namespace = namespace.and_then(|namespace| reach.namespaces.get(namespace));
-    reach.cluster.contains(&rule.id) || in_namespace.is_some_and(|rules| rules.contains(&rule.id))
+    let names = |rules: &[Arc<RuleId>]| rules.iter().any(|id| **id == rule.id);
+    names(&reach.cluster) || in_namespace.is_some_and(|rules| names(rules))
+}
+
+fn layers_of(case: &Value) -> Layers {
+    let is_on = |layer: &str| case["layers"][layer] == json!(true);
+    Layers {
+        admission: is_on("admission"),
+        audit: is_on("audit"),
+        network: is_on("network"),
+        actions: is_on("actions"),
+    }
 }
 
 /// Up to three rules that look things up, and one request.
@@ -169,6 +193,12 @@ fn case(random: &mut Random) -> Value {
         "rules": rules,
         "namespaces": {},
         "fresh": random.percent(50),
+        "layers": {
+            "admission": random.percent(80),
+            "audit": random.percent(80),
+            "network": random.percent(50),
+            "actions": random.percent(50),
+        },
         "front": random.pick(&["admission", "admission", "audit", "nobody"]),
         "now": 1_800_000_000,
         "request": request,

@@ -5,8 +5,10 @@ pub mod kinds;
 pub mod language;
 
 pub mod context;
-pub mod requirements;
 pub mod rule;
+
+pub mod layers;
+pub mod requirements;
 
 pub mod object;
 

@@ -4,59 +4,63 @@
 #[cfg(test)]
 mod tests;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
-use portal_crds::ActionType;
+use portal_crds::{Action, ActionType, EnforcementAction};
 
 use crate::{
     event::{Front, Operation, POD_SUBRESOURCES},
     kinds::Kind,
-    rule::{JudgedKind, Rule, RuleSet, source::RuleId},
+    layers::Layers,
+    rule::{JudgedKind, LookupSite, Rule, RuleSet, source::RuleId},
 };
 
-/// Everything that a set of rules needs.
+/// Everything that a set of rules needs in an engine.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct Requirements {
-    /// The kinds whose objects must be at hand.
-    pub watches: BTreeMap<Arc<Kind>, Reach>,
-    /// The requests that must reach the webhook.
-    pub webhook: BTreeMap<WebhookResource, WebhookNeed>,
+    /// The kinds whose objects must be at hand, and why.
+    pub watches: BTreeMap<Arc<Kind>, BTreeMap<Reason, Reach>>,
+    /// The requests that must reach the webhook. What an entry of a webhook configuration can hold stands together: first
+    /// what is for rules that take any version, then version after version that rules pin.
+    pub webhook: BTreeMap<WebhookResource, BTreeMap<Operation, Reach>>,
     /// The verbs that actions and fresh reads need.
     pub permissions: BTreeMap<Permission, Reach>,
-    /// What the author of each rule must be allowed to do, so that a rule gives nobody more than they have.
-    pub author: BTreeMap<RuleId, BTreeSet<(Permission, Option<String>)>>,
 }
 
-/// Where something is needed, and by which rules.
+/// Why objects of a kind must be at hand.
+#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
+pub enum Reason {
+    /// Audit judges them.
+    Match,
+    /// A rule looks them up.
+    Lookup,
+    /// A rule asks for the labels of namespaces.
+    NamespaceSelector,
+    /// Admission lets some in although they violate a rule that audit does not judge. Reports and actions wait until they
+    /// are seen.
+    Outcome,
+}
+
+/// Where something is needed, and by which rules. Rules stand in the order of their set, each once.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct Reach {
     /// The rules that need it in the whole cluster.
-    pub cluster: BTreeSet<RuleId>,
+    pub cluster: Vec<Arc<RuleId>>,
     /// The rules that need it in a namespace only.
-    pub namespaces: BTreeMap<String, BTreeSet<RuleId>>,
+    pub namespaces: BTreeMap<String, Vec<Arc<RuleId>>>,
 }
 
 /// A resource in a webhook configuration.
 #[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub struct WebhookResource {
-    /// The group.
-    pub group: String,
-    /// The plural, with the subresource behind a slash.
-    pub resource: String,
-    /// Whether its objects are in namespaces.
-    pub namespaced: bool,
-}
-
-/// What of a resource must reach the webhook.
-#[derive(Clone, Debug, Default, Eq, PartialEq)]
-pub struct WebhookNeed {
-    /// The versions.
-    pub versions: BTreeSet<String>,
-    /// The operations.
-    pub operations: BTreeSet<Operation>,
-    /// The rules that ask for it.
-    pub rules: BTreeSet<RuleId>,
+    /// The version that rules pin. It is the only one in an entry of its own, so that the API server converts other
+    /// versions to it: beside them it would come as it is, and the rules would pass it over. None for rules that take any.
+    pub pinned: Option<String>,
+    /// The kind.
+    pub kind: Arc<Kind>,
+    /// The part of it that is written, if it is not the whole.
+    pub subresource: Option<String>,
 }
 
 /// A verb on a resource.
@@ -70,136 +74,292 @@ pub struct Permission {
     pub verb: &'static str,
 }
 
+/// Everything of a rule, lookups apart, that its needs come from. Requirements are asked for after every change of a rule,
+/// and there may be ten thousand: what all that are alike need is worked out once. Rules of one set share its kinds.
+#[derive(Eq, Hash, PartialEq)]
+struct Alike<'a> {
+    namespace: Option<&'a str>,
+    fronts: &'a [Front],
+    enforcement: EnforcementAction,
+    operations: &'a [Operation],
+    subresources: &'a [String],
+    judged: Vec<(*const Kind, &'a [String], bool)>,
+    namespaces: Option<*const Kind>,
+    actions: Vec<(ActionType, &'a [Front])>,
+}
+
+/// Takes rules that are alike, one after the other.
+struct Builder<'a> {
+    layers: Layers,
+    /// The places of kinds in the list below.
+    places: HashMap<*const Kind, usize>,
+    kinds: Vec<KindNeeds<'a>>,
+    permissions: BTreeMap<Verb<'a>, Draft<'a>>,
+}
+
+/// What is needed of one kind.
+struct KindNeeds<'a> {
+    kind: &'a Arc<Kind>,
+    watches: BTreeMap<Reason, Draft<'a>>,
+    webhook: BTreeMap<Part<'a>, BTreeMap<Operation, Draft<'a>>>,
+}
+
+/// A reach with the numbers of rules, as they came.
+#[derive(Default)]
+struct Draft<'a> {
+    cluster: Vec<usize>,
+    namespaces: BTreeMap<&'a str, Vec<usize>>,
+}
+
+/// The version that is pinned, and the subresource.
+type Part<'a> = (Option<&'a str>, Option<&'a str>);
+
+/// A group, a plural and a verb.
+type Verb<'a> = (&'a str, &'a str, &'static str);
+
 /// What watching takes.
 const READ: [&str; 3] = ["get", "list", "watch"];
 
+/// What a fresh read takes.
+const READ_FRESH: [&str; 2] = ["get", "list"];
+
 impl Requirements {
-    /// What these rules need.
-    pub fn of(rules: &RuleSet) -> Requirements {
-        let mut requirements = Requirements::default();
-        for rule in rules.rules() {
-            requirements.add(rule);
+    /// What these rules need in an engine that has these layers.
+    pub fn of(rules: &RuleSet, layers: Layers) -> Requirements {
+        let mut alike: HashMap<Alike<'_>, Vec<usize>> = HashMap::new();
+        for (number, rule) in rules.rules().iter().enumerate() {
+            alike.entry(Alike::of(rule)).or_default().push(number);
         }
-        requirements
+        let (places, kinds, permissions) = Default::default();
+        let mut builder = Builder { layers, places, kinds, permissions };
+        for numbers in alike.values() {
+            builder.add(&rules.rules()[numbers[0]], numbers);
+        }
+        for (number, rule) in rules.rules().iter().enumerate() {
+            builder.look_up(rule, number);
+        }
+        let ids: Vec<Arc<RuleId>> = rules.rules().iter().map(|rule| Arc::new(rule.id.clone())).collect();
+        builder.finish(&ids)
     }
 
-    fn add(&mut self, rule: &Rule) {
+    /// What the author of a rule must be allowed to do, and in which namespace if not in all, so that a rule gives nobody
+    /// more than they have. It does not depend on what an engine makes of the rule.
+    pub fn of_author(rule: &Rule) -> BTreeSet<(Permission, Option<String>)> {
         let own = rule.id.namespace.as_deref();
-        for judged in &rule.judged {
-            if rule.fronts.contains(&Front::Audit) {
-                self.watch(rule, &judged.kind, own);
-            }
-            if rule.fronts.contains(&Front::Admission) {
-                self.reach_webhook(rule, judged);
-            }
-            // Who may not read a kind must not learn of it through a rule.
-            self.author(rule, &judged.kind, own);
-        }
-        if let Some(selector) = &rule.matching.namespace_selector {
-            self.watch(rule, &selector.kind, None);
-        }
-        for site in rule.lookups.iter().flatten() {
-            let namespace = match (own, site.namespace.as_deref()) {
-                (Some(own), _) => Some(own),
-                (None, Some("*")) | (None, None) => None,
-                (None, named) => named,
-            };
-            if site.consistent {
-                for verb in ["get", "list"] {
-                    self.permit(rule, &site.kind.group, &site.kind.plural, verb, namespace);
-                }
-            } else {
-                self.watch(rule, &site.kind, namespace);
-            }
-            self.author(rule, &site.kind, namespace);
-        }
-        for action in &rule.actions {
-            self.act(rule, action.action_type, own);
-        }
+        // Who may not read a kind must not learn of it through a rule.
+        let judged = rule.judged.iter().map(|judged| (&judged.kind, own));
+        let looked_up = rule.lookups.iter().flatten().map(|site| (&site.kind, namespace_of(rule, site)));
+        let reads = judged.chain(looked_up).flat_map(|(kind, namespace)| {
+            READ.into_iter().map(move |verb| ((kind.group.as_str(), kind.plural.as_str(), verb), namespace))
+        });
+        let acts = rule.actions.iter().flat_map(|action| verbs(rule, action)).map(|verb| (verb, own));
+        reads.chain(acts).map(|(verb, namespace)| (permission(verb), namespace.map(str::to_owned))).collect()
     }
+}
 
-    fn watch(&mut self, rule: &Rule, kind: &Arc<Kind>, namespace: Option<&str>) {
-        self.watches.entry(Arc::clone(kind)).or_default().add(&rule.id, namespace);
-    }
-
-    fn author(&mut self, rule: &Rule, kind: &Kind, namespace: Option<&str>) {
-        for verb in READ {
-            let permission = Permission { group: kind.group.clone(), resource: kind.plural.clone(), verb };
-            self.author.entry(rule.id.clone()).or_default().insert((permission, namespace.map(str::to_owned)));
-        }
-    }
-
-    fn permit(&mut self, rule: &Rule, group: &str, resource: &str, verb: &'static str, namespace: Option<&str>) {
-        let permission = Permission { group: group.to_owned(), resource: resource.to_owned(), verb };
-        self.permissions.entry(permission).or_default().add(&rule.id, namespace);
-    }
-
-    fn reach_webhook(&mut self, rule: &Rule, judged: &JudgedKind) {
-        let kind = &judged.kind;
-        let mut resources = vec![kind.plural.clone()];
-        if !judged.expanded {
-            let named = rule.matching.subresources.iter().filter(|name| kind.subresources.contains(name));
-            resources.extend(named.map(|name| format!("{}/{name}", kind.plural)));
-        }
-        let is_pod = kind.group.is_empty() && kind.kind == "Pod";
-        // What a rule says of pods that are changed holds for every way to change one.
-        if is_pod && rule.matching.operations.contains(&Operation::Update) {
-            resources.extend(POD_SUBRESOURCES.map(|name| format!("{}/{name}", kind.plural)));
-        }
-        for resource in resources {
-            let is_whole = !resource.contains('/');
-            let operations = rule
-                .matching
-                .operations
-                .iter()
-                .filter(|operation| if is_whole { **operation != Operation::Connect } else { true });
-            let operations: BTreeSet<Operation> = operations.copied().collect();
-            if operations.is_empty() {
-                continue;
-            }
-            let key = WebhookResource { group: kind.group.clone(), resource, namespaced: kind.namespaced };
-            let need = self.webhook.entry(key).or_default();
-            let versions = if judged.versions.is_empty() { &kind.versions } else { &judged.versions };
-            need.versions.extend(versions.iter().cloned());
-            need.operations.extend(operations);
-            need.rules.insert(rule.id.clone());
-        }
-    }
-
-    /// The verbs of an action.
-    fn act(&mut self, rule: &Rule, action: ActionType, own: Option<&str>) {
-        let needs: Vec<(String, String, &'static str)> = match action {
-            ActionType::Alertmanager => Vec::new(),
-            ActionType::Label | ActionType::Annotate => {
-                let kinds = rule.judged.iter().map(|judged| &judged.kind);
-                kinds.map(|kind| (kind.group.clone(), kind.plural.clone(), "patch")).collect()
-            }
-            ActionType::Evict => vec![(String::new(), "pods/eviction".to_owned(), "create")],
-            ActionType::PatchNetworkPolicy => ["get", "create", "patch", "delete"]
-                .map(|verb| ("networking.k8s.io".to_owned(), "networkpolicies".to_owned(), verb))
-                .to_vec(),
-            ActionType::RevokeSaToken => {
-                ["list", "delete"].map(|verb| (String::new(), "secrets".to_owned(), verb)).to_vec()
-            }
-        };
-        for (group, resource, verb) in needs {
-            self.permit(rule, &group, &resource, verb, own);
-            let permission = Permission { group, resource, verb };
-            self.author.entry(rule.id.clone()).or_default().insert((permission, own.map(str::to_owned)));
+impl<'a> Alike<'a> {
+    fn of(rule: &'a Rule) -> Alike<'a> {
+        let judged = rule.judged.iter();
+        Alike {
+            namespace: rule.id.namespace.as_deref(),
+            fronts: &rule.fronts,
+            enforcement: rule.enforcement,
+            operations: &rule.matching.operations,
+            subresources: &rule.matching.subresources,
+            judged: judged.map(|judged| (Arc::as_ptr(&judged.kind), &*judged.versions, judged.expanded)).collect(),
+            namespaces: rule.matching.namespace_selector.as_ref().map(|selector| Arc::as_ptr(&selector.kind)),
+            actions: rule.actions.iter().map(|action| (action.action_type, &*action.on)).collect(),
         }
     }
 }
 
-impl Reach {
-    fn add(&mut self, rule: &RuleId, namespace: Option<&str>) {
-        match namespace {
-            Some(namespace) => self.namespaces.entry(namespace.to_owned()).or_default().insert(rule.clone()),
-            None => self.cluster.insert(rule.clone()),
+impl<'a> Builder<'a> {
+    /// Adds what a rule needs, for all rules that are like it.
+    fn add(&mut self, rule: &'a Rule, numbers: &[usize]) {
+        let layers = self.layers;
+        let runs_in = |front| layers.run(front) && rule.fronts.contains(&front);
+        let (is_enforced, is_audited) = (runs_in(Front::Admission), runs_in(Front::Audit));
+        if !is_enforced && !is_audited {
+            return;
+        }
+        let own = rule.id.namespace.as_deref();
+        let reason = match is_audited {
+            true => Some(Reason::Match),
+            false => self.awaits_outcomes(rule).then_some(Reason::Outcome),
         };
+        for judged in &rule.judged {
+            let needs = self.kind(&judged.kind);
+            if let Some(reason) = reason {
+                needs.watch(reason, numbers, own);
+            }
+            if is_enforced {
+                needs.reach_webhook(rule, judged, numbers);
+            }
+        }
+        if let Some(selector) = &rule.matching.namespace_selector {
+            self.kind(&selector.kind).watch(Reason::NamespaceSelector, numbers, None);
+        }
+        // The network loop has no rules, and may lead to their actions.
+        let leads = |front: &Front| runs_in(*front) || (*front == Front::Network && layers.network);
+        let acts = |action: &&Action| layers.actions && (action.on.is_empty() || action.on.iter().any(leads));
+        for verb in rule.actions.iter().filter(acts).flat_map(|action| verbs(rule, action)) {
+            self.permit(verb, numbers, own);
+        }
     }
 
-    /// Whether something in a namespace, or outside of all with none, is within reach.
-    pub fn covers(&self, namespace: Option<&str>) -> bool {
-        !self.cluster.is_empty() || namespace.is_some_and(|namespace| self.namespaces.contains_key(namespace))
+    /// Adds what a rule looks up, which is its own.
+    fn look_up(&mut self, rule: &'a Rule, number: usize) {
+        if !rule.fronts.iter().any(|front| self.layers.run(*front)) {
+            return;
+        }
+        for site in rule.lookups.iter().flatten() {
+            let (kind, namespace) = (&site.kind, namespace_of(rule, site));
+            if site.consistent {
+                for verb in READ_FRESH {
+                    self.permit((&kind.group, &kind.plural, verb), &[number], namespace);
+                }
+            } else {
+                self.kind(kind).watch(Reason::Lookup, &[number], namespace);
+            }
+        }
     }
+
+    /// Whether what admission lets in must be seen afterwards, by a rule that is not audited.
+    fn awaits_outcomes(&self, rule: &Rule) -> bool {
+        let acts = |action: &Action| {
+            let is_alert = action.action_type == ActionType::Alertmanager;
+            !is_alert && (action.on.is_empty() || action.on.contains(&Front::Admission))
+        };
+        let operations = &rule.matching.operations;
+        rule.enforcement != EnforcementAction::Deny
+            // What is deleted or connected to leaves nothing to see.
+            && (operations.contains(&Operation::Create) || operations.contains(&Operation::Update))
+            && (self.layers.audit || (self.layers.actions && rule.actions.iter().any(acts)))
+    }
+
+    fn kind(&mut self, kind: &'a Arc<Kind>) -> &mut KindNeeds<'a> {
+        let place = *self.places.entry(Arc::as_ptr(kind)).or_insert_with(|| {
+            let known = self.kinds.iter().position(|known| known.kind == kind);
+            known.unwrap_or_else(|| {
+                self.kinds.push(KindNeeds { kind, watches: BTreeMap::new(), webhook: BTreeMap::new() });
+                self.kinds.len() - 1
+            })
+        });
+        &mut self.kinds[place]
+    }
+
+    fn permit(&mut self, verb: Verb<'a>, numbers: &[usize], namespace: Option<&'a str>) {
+        self.permissions.entry(verb).or_default().add(numbers, namespace);
+    }
+
+    fn finish(self, ids: &[Arc<RuleId>]) -> Requirements {
+        let mut requirements = Requirements::default();
+        for KindNeeds { kind, watches, webhook } in self.kinds {
+            if !watches.is_empty() {
+                let reasons = watches.into_iter().map(|(reason, draft)| (reason, draft.finish(ids)));
+                requirements.watches.insert(Arc::clone(kind), reasons.collect());
+            }
+            for ((pinned, subresource), operations) in webhook {
+                let (pinned, subresource) = (pinned.map(str::to_owned), subresource.map(str::to_owned));
+                let resource = WebhookResource { pinned, kind: Arc::clone(kind), subresource };
+                let operations = operations.into_iter().map(|(operation, draft)| (operation, draft.finish(ids)));
+                requirements.webhook.insert(resource, operations.collect());
+            }
+        }
+        let permissions = self.permissions.into_iter();
+        requirements.permissions = permissions.map(|(verb, draft)| (permission(verb), draft.finish(ids))).collect();
+        requirements
+    }
+}
+
+impl<'a> KindNeeds<'a> {
+    fn watch(&mut self, reason: Reason, numbers: &[usize], namespace: Option<&'a str>) {
+        self.watches.entry(reason).or_default().add(numbers, namespace);
+    }
+
+    fn reach_webhook(&mut self, rule: &'a Rule, judged: &'a JudgedKind, numbers: &[usize]) {
+        let (kind, operations) = (&judged.kind, &rule.matching.operations);
+        // Connecting happens on subresources only.
+        let whole = operations.iter().filter(|operation| **operation != Operation::Connect);
+        let whole = whole.map(|operation| (None, *operation));
+        let served = |name: &&'a String| !judged.expanded && kind.subresources.contains(name);
+        let named = rule
+            .matching
+            .subresources
+            .iter()
+            .filter(served)
+            .flat_map(|name| operations.iter().map(|operation| (Some(name.as_str()), *operation)));
+        // What a rule says of pods that are changed holds for every way to change one.
+        let is_pod = kind.group.is_empty() && kind.kind == "Pod";
+        let is_changed = is_pod && operations.contains(&Operation::Update);
+        let changed = POD_SUBRESOURCES.into_iter().filter(|_| is_changed).map(|name| (Some(name), Operation::Update));
+        let pinned = judged.pinned();
+        let any = pinned.is_empty().then_some(None);
+        for (part, operation) in whole.chain(named).chain(changed) {
+            for version in any.into_iter().chain(pinned.iter().map(|version| Some(version.as_str()))) {
+                let operations = self.webhook.entry((version, part)).or_default();
+                operations.entry(operation).or_default().add(numbers, rule.id.namespace.as_deref());
+            }
+        }
+    }
+}
+
+impl<'a> Draft<'a> {
+    fn add(&mut self, numbers: &[usize], namespace: Option<&'a str>) {
+        let known = match namespace {
+            Some(namespace) => self.namespaces.entry(namespace).or_default(),
+            None => &mut self.cluster,
+        };
+        known.extend(numbers);
+    }
+
+    fn finish(self, ids: &[Arc<RuleId>]) -> Reach {
+        let rules = |mut numbers: Vec<usize>| {
+            numbers.sort_unstable();
+            numbers.dedup();
+            numbers.into_iter().map(|number| Arc::clone(&ids[number])).collect()
+        };
+        let namespaces = self.namespaces.into_iter().map(|(name, numbers)| (name.to_owned(), rules(numbers)));
+        Reach { cluster: rules(self.cluster), namespaces: namespaces.collect() }
+    }
+}
+
+impl WebhookResource {
+    /// The plural, with the subresource behind a slash.
+    pub fn resource(&self) -> String {
+        match &self.subresource {
+            Some(subresource) => format!("{}/{subresource}", self.kind.plural),
+            None => self.kind.plural.clone(),
+        }
+    }
+
+    /// The versions that belong in the entry.
+    pub fn versions(&self) -> &[String] {
+        self.pinned.as_ref().map_or(&self.kind.versions, std::slice::from_ref)
+    }
+}
+
+/// Where a lookup asks, none for everywhere. What only an evaluation knows may be anywhere.
+fn namespace_of<'a>(rule: &'a Rule, site: &'a LookupSite) -> Option<&'a str> {
+    rule.id.namespace.as_deref().or_else(|| site.namespace.as_deref().filter(|namespace| *namespace != "*"))
+}
+
+/// The verbs of an action.
+fn verbs<'a>(rule: &'a Rule, action: &Action) -> Vec<Verb<'a>> {
+    match action.action_type {
+        ActionType::Alertmanager => Vec::new(),
+        ActionType::Label | ActionType::Annotate => {
+            let kinds = rule.judged.iter().map(|judged| &judged.kind);
+            kinds.map(|kind| (kind.group.as_str(), kind.plural.as_str(), "patch")).collect()
+        }
+        ActionType::Evict => vec![("", "pods/eviction", "create")],
+        ActionType::PatchNetworkPolicy => {
+            ["get", "create", "patch", "delete"].map(|verb| ("networking.k8s.io", "networkpolicies", verb)).to_vec()
+        }
+        ActionType::RevokeSaToken => ["list", "delete"].map(|verb| ("", "secrets", verb)).to_vec(),
+    }
+}
+
+fn permission((group, resource, verb): Verb<'_>) -> Permission {
+    Permission { group: group.to_owned(), resource: resource.to_owned(), verb }
 }

@@ -101,6 +101,13 @@ pub struct RuleSet {
 }
 
 impl JudgedKind {
+    /// The versions that objects must be converted to before the rule can judge them. None if it judges whatever is served,
+    /// because it names no version or all of them.
+    pub fn pinned(&self) -> &[String] {
+        let names_all = self.kind.versions.iter().all(|version| self.versions.contains(version));
+        if names_all { &[] } else { &self.versions }
+    }
+
     /// The labels that tell objects of this kind apart: of what makes pods, those of the pods.
     pub(crate) fn labels<'a>(&self, object: Node<'a>) -> Option<Node<'a>> {
         let metadata = match self.template.filter(|_| self.expanded) {

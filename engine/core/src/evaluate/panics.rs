@@ -94,15 +94,15 @@ fn a_panic_while_explaining_costs_the_explanation_and_is_counted() {
         "spec.hostNetwork",
         None,
         expect![[r#"
-        r: violates rule r (None)
-        r unexplained: evaluation panicked, which is a bug in Portal: cannot explain"#]],
+            r: violates rule r (None)
+            r unexplained: evaluation panicked, which is a bug in Portal: cannot explain"#]],
     );
     check(
         "container.name == 'app'",
         Some("no"),
         expect![[r#"
-        r: no (None)
-        r unexplained: container app: evaluation panicked, which is a bug in Portal: cannot explain"#]],
+            r: no (None)
+            r unexplained: container app: evaluation panicked, which is a bug in Portal: cannot explain"#]],
     );
 }
 
@@ -112,9 +112,9 @@ fn a_panic_in_a_message_costs_the_value_and_is_counted() {
         "spec.hostNetwork",
         Some("{{ 1 + 1 }} of {{ metadata.name }}"),
         expect![[r#"
-        r: ? of api (None)
-        r unexplained: evaluation panicked, which is a bug in Portal: cannot explain
-        r unexplained: evaluation panicked, which is a bug in Portal: cannot add"#]],
+            r: ? of api (None)
+            r unexplained: evaluation panicked, which is a bug in Portal: cannot explain
+            r unexplained: evaluation panicked, which is a bug in Portal: cannot add"#]],
     );
 }
 

@@ -11,33 +11,58 @@ use crate::{
     testing::{Objects, creation, objects, rules, rules_with},
 };
 
-/// Compiles rules and compares everything that they need, with the rules that cause it.
+/// Compiles rules and compares everything that they need of an engine that has all layers, with the rules that cause it.
 #[track_caller]
 fn check(yaml: &str, expected: Expect) {
+    check_in(Layers::ALL, yaml, expected);
+}
+
+#[track_caller]
+fn check_in(layers: Layers, yaml: &str, expected: Expect) {
     let (rules, problems) = rules(yaml);
     assert_eq!(problems, Vec::<String>::new());
-    let requirements = Requirements::of(&rules);
+    let requirements = Requirements::of(&rules, layers);
     let mut text = String::new();
-    for (kind, reach) in &requirements.watches {
-        let _ = writeln!(text, "watch {}: {}", kind.qualified_plural(), show(reach));
+    for (kind, reasons) in &requirements.watches {
+        for (reason, reach) in reasons {
+            let _ = writeln!(text, "watch {} for {reason:?}: {}", kind.qualified_plural(), show(reach));
+        }
     }
-    for (WebhookResource { group, resource, namespaced }, need) in &requirements.webhook {
-        let scope = if *namespaced { "Namespaced" } else { "Cluster" };
-        let WebhookNeed { versions, operations, rules } = need;
-        let versions = versions.iter().cloned().collect::<Vec<_>>().join(",");
-        let _ = writeln!(text, "webhook {group}/{versions} {resource} {scope} {operations:?}: {}", names(rules));
+    for (resource, operations) in &requirements.webhook {
+        let WebhookResource { pinned, kind, .. } = resource;
+        let entry = pinned.as_ref().map(|version| format!(" for {version}")).unwrap_or_default();
+        let scope = if kind.namespaced { "Namespaced" } else { "Cluster" };
+        let (versions, plural) = (resource.versions().join(","), resource.resource());
+        let mut reaches: BTreeMap<String, Vec<&str>> = BTreeMap::new();
+        for (operation, reach) in operations {
+            let word = ["create", "update", "delete", "connect"][*operation as usize];
+            reaches.entry(show(reach)).or_default().push(word);
+        }
+        for (reach, words) in reaches {
+            let words = words.join(",");
+            let _ = writeln!(text, "webhook{entry}: {words} {}/{versions} {plural} {scope}: {reach}", kind.group);
+        }
     }
     for (Permission { group, resource, verb }, reach) in &requirements.permissions {
         let _ = writeln!(text, "may {verb} {group}/{resource}: {}", show(reach));
     }
-    for (rule, asked) in &requirements.author {
-        let mut verbs: BTreeMap<(String, Option<&str>), Vec<&str>> = BTreeMap::new();
-        for (Permission { group, resource, verb }, namespace) in asked {
-            verbs.entry((format!("{group}/{resource}"), namespace.as_deref())).or_default().push(verb);
+    expected.assert_eq(&text);
+}
+
+/// Compares what the authors of rules must be allowed to do.
+#[track_caller]
+fn check_authors(yaml: &str, expected: Expect) {
+    let (rules, problems) = rules(yaml);
+    assert_eq!(problems, Vec::<String>::new());
+    let mut text = String::new();
+    for rule in rules.rules() {
+        let mut verbs: BTreeMap<(String, Option<String>), Vec<&str>> = BTreeMap::new();
+        for (Permission { group, resource, verb }, namespace) in Requirements::of_author(rule) {
+            verbs.entry((format!("{group}/{resource}"), namespace)).or_default().push(verb);
         }
         for ((resource, namespace), verbs) in verbs {
             let place = namespace.map(|namespace| format!(" in {namespace}")).unwrap_or_default();
-            let _ = writeln!(text, "the author of {rule} may {} {resource}{place}", verbs.join(","));
+            let _ = writeln!(text, "the author of {} may {} {resource}{place}", rule.id, verbs.join(","));
         }
     }
     expected.assert_eq(&text);
@@ -49,7 +74,7 @@ fn show(reach: &Reach) -> String {
     cluster.into_iter().chain(namespaces).collect::<Vec<_>>().join("; ")
 }
 
-fn names(rules: &BTreeSet<RuleId>) -> String {
+fn names(rules: &[Arc<RuleId>]) -> String {
     rules.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
 }
 
@@ -62,35 +87,26 @@ match: {gvk: [{kind: Pod}]}
 rule: container.securityContext.privileged
 ",
         expect![[r#"
-            watch pods.core: everywhere for pods
-            watch podtemplates.core: everywhere for pods
-            watch replicationcontrollers.core: everywhere for pods
-            watch daemonsets.apps: everywhere for pods
-            watch deployments.apps: everywhere for pods
-            watch replicasets.apps: everywhere for pods
-            watch statefulsets.apps: everywhere for pods
-            watch cronjobs.batch: everywhere for pods
-            watch jobs.batch: everywhere for pods
-            webhook /v1 pods Namespaced {Create, Update}: pods
-            webhook /v1 pods/ephemeralcontainers Namespaced {Create, Update}: pods
-            webhook /v1 pods/resize Namespaced {Create, Update}: pods
-            webhook /v1 podtemplates Namespaced {Create, Update}: pods
-            webhook /v1 replicationcontrollers Namespaced {Create, Update}: pods
-            webhook apps/v1 daemonsets Namespaced {Create, Update}: pods
-            webhook apps/v1 deployments Namespaced {Create, Update}: pods
-            webhook apps/v1 replicasets Namespaced {Create, Update}: pods
-            webhook apps/v1 statefulsets Namespaced {Create, Update}: pods
-            webhook batch/v1 cronjobs Namespaced {Create, Update}: pods
-            webhook batch/v1 jobs Namespaced {Create, Update}: pods
-            the author of pods may get,list,watch /pods
-            the author of pods may get,list,watch /podtemplates
-            the author of pods may get,list,watch /replicationcontrollers
-            the author of pods may get,list,watch apps/daemonsets
-            the author of pods may get,list,watch apps/deployments
-            the author of pods may get,list,watch apps/replicasets
-            the author of pods may get,list,watch apps/statefulsets
-            the author of pods may get,list,watch batch/cronjobs
-            the author of pods may get,list,watch batch/jobs
+            watch pods.core for Match: everywhere for pods
+            watch podtemplates.core for Match: everywhere for pods
+            watch replicationcontrollers.core for Match: everywhere for pods
+            watch daemonsets.apps for Match: everywhere for pods
+            watch deployments.apps for Match: everywhere for pods
+            watch replicasets.apps for Match: everywhere for pods
+            watch statefulsets.apps for Match: everywhere for pods
+            watch cronjobs.batch for Match: everywhere for pods
+            watch jobs.batch for Match: everywhere for pods
+            webhook: create,update /v1 pods Namespaced: everywhere for pods
+            webhook: update /v1 pods/ephemeralcontainers Namespaced: everywhere for pods
+            webhook: update /v1 pods/resize Namespaced: everywhere for pods
+            webhook: create,update /v1 podtemplates Namespaced: everywhere for pods
+            webhook: create,update /v1 replicationcontrollers Namespaced: everywhere for pods
+            webhook: create,update apps/v1 daemonsets Namespaced: everywhere for pods
+            webhook: create,update apps/v1 deployments Namespaced: everywhere for pods
+            webhook: create,update apps/v1 replicasets Namespaced: everywhere for pods
+            webhook: create,update apps/v1 statefulsets Namespaced: everywhere for pods
+            webhook: create,update batch/v1 cronjobs Namespaced: everywhere for pods
+            webhook: create,update batch/v1 jobs Namespaced: everywhere for pods
         "#]],
     );
 }
@@ -115,11 +131,9 @@ match: {gvk: [{kind: ConfigMap}]}
 rule: object.data.a == 'b'
 ",
         expect![[r#"
-            watch configmaps.core: everywhere for three
-            webhook /v1 configmaps Namespaced {Create, Delete}: one, two
-            the author of one may get,list,watch /configmaps
-            the author of three may get,list,watch /configmaps
-            the author of two may get,list,watch /configmaps
+            watch configmaps.core for Match: everywhere for three
+            webhook: create /v1 configmaps Namespaced: everywhere for one
+            webhook: delete /v1 configmaps Namespaced: everywhere for two
         "#]],
     );
 }
@@ -139,13 +153,10 @@ match: {gvk: [{kind: Pod}, {kind: Node}], operations: [CONNECT], subresources: [
 rule: request.userInfo.username == 'eve'
 ",
         expect![[r#"
-            webhook /v1 nodes/proxy Cluster {Connect}: exec
-            webhook /v1 pods/exec Namespaced {Connect}: exec
-            webhook /v1 pods/proxy Namespaced {Connect}: exec
-            webhook autoscaling/v2 horizontalpodautoscalers Namespaced {Create, Update}: scaler
-            the author of exec may get,list,watch /nodes
-            the author of exec may get,list,watch /pods
-            the author of scaler may get,list,watch autoscaling/horizontalpodautoscalers
+            webhook: connect /v1 nodes/proxy Cluster: everywhere for exec
+            webhook: connect /v1 pods/exec Namespaced: everywhere for exec
+            webhook: connect /v1 pods/proxy Namespaced: everywhere for exec
+            webhook for v2: create,update autoscaling/v2 horizontalpodautoscalers Namespaced: everywhere for scaler
         "#]],
     );
 }
@@ -180,23 +191,13 @@ match: {gvk: [{kind: ConfigMap}], namespaceSelector: {matchLabels: {a: b}}}
 rule: object.data.a == 'b'
 ",
         expect![[r#"
-            watch namespaces.core: everywhere for labels-of-the-namespace
-            watch nodes.core: everywhere for written
-            watch secrets.core: everywhere for only-an-evaluation-knows
-            watch services.core: everywhere for everywhere; in shop for written
-            webhook /v1 configmaps Namespaced {Create, Update}: everywhere, fresh, labels-of-the-namespace, only-an-evaluation-knows, written
+            watch namespaces.core for NamespaceSelector: everywhere for labels-of-the-namespace
+            watch nodes.core for Lookup: everywhere for written
+            watch secrets.core for Lookup: everywhere for only-an-evaluation-knows
+            watch services.core for Lookup: everywhere for everywhere; in shop for written
+            webhook: create,update /v1 configmaps Namespaced: everywhere for written, everywhere, only-an-evaluation-knows, fresh, labels-of-the-namespace
             may get /services: in shop for fresh
             may list /services: in shop for fresh
-            the author of everywhere may get,list,watch /configmaps
-            the author of everywhere may get,list,watch /services
-            the author of fresh may get,list,watch /configmaps
-            the author of fresh may get,list,watch /services in shop
-            the author of labels-of-the-namespace may get,list,watch /configmaps
-            the author of only-an-evaluation-knows may get,list,watch /configmaps
-            the author of only-an-evaluation-knows may get,list,watch /secrets
-            the author of written may get,list,watch /configmaps
-            the author of written may get,list,watch /nodes
-            the author of written may get,list,watch /services in shop
         "#]],
     );
 }
@@ -214,12 +215,10 @@ spec:
   actions: [{type: label, key: a, value: b}]
 ",
         expect![[r#"
-            watch configmaps.core: in shop for shop/r
-            watch services.core: in shop for shop/r
-            webhook /v1 configmaps Namespaced {Create, Update}: shop/r
+            watch configmaps.core for Match: in shop for shop/r
+            watch services.core for Lookup: in shop for shop/r
+            webhook: create,update /v1 configmaps Namespaced: in shop for shop/r
             may patch /configmaps: in shop for shop/r
-            the author of shop/r may get,list,patch,watch /configmaps in shop
-            the author of shop/r may get,list,watch /services in shop
         "#]],
     );
 }
@@ -240,7 +239,7 @@ actions:
 - {type: revoke-sa-token}
 ",
         expect![[r#"
-            watch pods.core: everywhere for all-of-them
+            watch pods.core for Match: everywhere for all-of-them
             may patch /pods: everywhere for all-of-them
             may create /pods/eviction: everywhere for all-of-them
             may delete /secrets: everywhere for all-of-them
@@ -249,10 +248,6 @@ actions:
             may delete networking.k8s.io/networkpolicies: everywhere for all-of-them
             may get networking.k8s.io/networkpolicies: everywhere for all-of-them
             may patch networking.k8s.io/networkpolicies: everywhere for all-of-them
-            the author of all-of-them may get,list,patch,watch /pods
-            the author of all-of-them may create /pods/eviction
-            the author of all-of-them may delete,list /secrets
-            the author of all-of-them may create,delete,get,patch networking.k8s.io/networkpolicies
         "#]],
     );
 }
@@ -269,7 +264,7 @@ rule: cluster.namespaces.byName('shop') != nil
 ";
     let (rules, problems) = rules_with(yaml, &kinds, &ExprEngine);
     assert_eq!(problems, Vec::<String>::new());
-    let watched = Requirements::of(&rules).watches;
+    let watched = Requirements::of(&rules, Layers::ALL).watches;
     let namespaces: Vec<&Kind> = watched.keys().map(|kind| &**kind).filter(|kind| kind.kind == "Namespace").collect();
     assert_eq!(namespaces, [&other]);
     let pod = objects("{apiVersion: v1, kind: Pod, metadata: {name: a, namespace: shop}}").remove(0);
@@ -288,4 +283,294 @@ rule: object.data.a == 'b'
     let (rules, problems) = rules_with(yaml, &kinds, &ExprEngine);
     assert_eq!(problems, ["Error: rule r: match.namespaceSelector: no kind `Namespace` is served in the core group"]);
     assert!(rules.rules().is_empty());
+}
+
+#[test]
+fn an_author_must_be_allowed_what_the_rule_reads_and_does() {
+    check_authors(
+        "
+name: pods
+mode: [admission]
+match: {gvk: [{kind: Pod}], podControllers: false, namespaceSelector: {matchLabels: {a: b}}}
+rule: len(cluster.services.list('shop')) == 0 && len(consistentCluster.secrets.list('*')) == 0
+actions: [{type: evict}, {type: patch-networkpolicy}, {type: revoke-sa-token}]
+---
+apiVersion: portal.io/v1alpha1
+kind: PortalRule
+metadata: {name: r, namespace: shop}
+spec:
+  match: {gvk: [{kind: ConfigMap}]}
+  rule: len(cluster.services.list(metadata.namespace)) == 0
+  actions: [{type: label, key: a, value: b}]
+",
+        expect![[r#"
+            the author of pods may get,list,watch /pods
+            the author of pods may create /pods/eviction
+            the author of pods may delete,get,list,watch /secrets
+            the author of pods may get,list,watch /services in shop
+            the author of pods may create,delete,get,patch networking.k8s.io/networkpolicies
+            the author of shop/r may get,list,patch,watch /configmaps in shop
+            the author of shop/r may get,list,watch /services in shop
+        "#]],
+    );
+}
+
+#[test]
+fn a_version_that_a_rule_pins_has_a_need_of_its_own() {
+    check(
+        "
+name: any
+mode: [admission]
+match: {gvk: [{group: autoscaling, kind: HorizontalPodAutoscaler}]}
+rule: object.spec.maxReplicas == 1
+---
+name: all
+mode: [admission]
+match:
+  gvk:
+  - {group: autoscaling, kind: HorizontalPodAutoscaler, version: v1}
+  - {group: autoscaling, kind: HorizontalPodAutoscaler, version: v2}
+rule: object.spec.maxReplicas == 1
+---
+name: old
+mode: [admission]
+match: {gvk: [{group: autoscaling, kind: HorizontalPodAutoscaler, version: v1}], operations: [UPDATE]}
+rule: object.spec.maxReplicas == 1
+---
+name: there-is-no-other
+mode: [admission]
+match: {gvk: [{kind: ConfigMap, version: v1}]}
+rule: object.data.a == 'b'
+",
+        expect![[r#"
+            webhook: create,update /v1 configmaps Namespaced: everywhere for there-is-no-other
+            webhook: create,update autoscaling/v2,v1 horizontalpodautoscalers Namespaced: everywhere for any, all
+            webhook for v1: update autoscaling/v1 horizontalpodautoscalers Namespaced: everywhere for old
+        "#]],
+    );
+}
+
+#[test]
+fn a_rule_of_a_namespace_sends_nobody_elses_requests_to_the_webhook() {
+    check(
+        "
+name: everywhere
+mode: [admission]
+match: {gvk: [{kind: ConfigMap}], operations: [CREATE]}
+rule: object.data.a == 'b'
+---
+apiVersion: portal.io/v1alpha1
+kind: PortalRule
+metadata: {name: r, namespace: shop}
+spec:
+  mode: [admission]
+  match: {gvk: [{kind: ConfigMap}, {kind: Service}], operations: [CREATE, DELETE]}
+  rule: metadata.name == 'a'
+---
+apiVersion: portal.io/v1alpha1
+kind: PortalRule
+metadata: {name: r, namespace: bank}
+spec:
+  mode: [admission]
+  match: {gvk: [{kind: Service}], operations: [CREATE]}
+  rule: metadata.name == 'a'
+",
+        expect![[r#"
+            webhook: create /v1 configmaps Namespaced: everywhere for everywhere; in shop for shop/r
+            webhook: delete /v1 configmaps Namespaced: in shop for shop/r
+            webhook: create /v1 services Namespaced: in bank for bank/r; in shop for shop/r
+            webhook: delete /v1 services Namespaced: in shop for shop/r
+        "#]],
+    );
+}
+
+/// One rule of each mode, with everything that a layer may need.
+const MODES: &str = "
+name: both
+match: {gvk: [{kind: ConfigMap}]}
+rule: len(cluster.services.list('*')) == 0
+actions: [{type: label, key: a, value: b}]
+---
+name: admission
+mode: [admission]
+match: {gvk: [{kind: ConfigMap}], namespaceSelector: {matchLabels: {a: b}}}
+rule: len(consistentCluster.endpoints.list('*')) == 0
+actions: [{type: label, key: a, value: b}]
+---
+name: audit
+mode: [audit]
+match: {gvk: [{kind: ConfigMap}]}
+rule: len(cluster.secrets.list('*')) == 0
+actions: [{type: evict}]
+";
+
+#[test]
+fn without_audit_nothing_is_watched_for_it() {
+    check_in(
+        Layers { audit: false, ..Layers::ALL },
+        MODES,
+        expect![[r#"
+            watch namespaces.core for NamespaceSelector: everywhere for admission
+            watch services.core for Lookup: everywhere for both
+            webhook: create,update /v1 configmaps Namespaced: everywhere for both, admission
+            may patch /configmaps: everywhere for both, admission
+            may get /endpoints: everywhere for admission
+            may list /endpoints: everywhere for admission
+        "#]],
+    );
+}
+
+#[test]
+fn without_admission_nothing_reaches_the_webhook() {
+    check_in(
+        Layers { admission: false, ..Layers::ALL },
+        MODES,
+        expect![[r#"
+            watch configmaps.core for Match: everywhere for both, audit
+            watch secrets.core for Lookup: everywhere for audit
+            watch services.core for Lookup: everywhere for both
+            may patch /configmaps: everywhere for both
+            may create /pods/eviction: everywhere for audit
+        "#]],
+    );
+}
+
+#[test]
+fn without_actions_no_verbs_are_needed_for_them() {
+    check_in(
+        Layers { actions: false, ..Layers::ALL },
+        MODES,
+        expect![[r#"
+            watch configmaps.core for Match: everywhere for both, audit
+            watch namespaces.core for NamespaceSelector: everywhere for admission
+            watch secrets.core for Lookup: everywhere for audit
+            watch services.core for Lookup: everywhere for both
+            webhook: create,update /v1 configmaps Namespaced: everywhere for both, admission
+            may get /endpoints: everywhere for admission
+            may list /endpoints: everywhere for admission
+        "#]],
+    );
+}
+
+#[test]
+fn without_layers_nothing_is_needed() {
+    check_in(Layers { network: true, actions: true, ..Layers::default() }, MODES, expect![""]);
+}
+
+#[test]
+fn an_action_needs_its_verbs_where_the_loop_runs_that_leads_to_it() {
+    let rule = "
+name: r
+match: {gvk: [{kind: Pod}], podControllers: false}
+rule: spec.hostNetwork
+actions:
+- {type: evict, 'on': [audit]}
+- {type: label, key: a, value: b, 'on': [network]}
+";
+    let none = Layers { audit: false, network: false, ..Layers::ALL };
+    check_in(
+        none,
+        rule,
+        expect![[r#"
+            webhook: create,update /v1 pods Namespaced: everywhere for r
+            webhook: update /v1 pods/ephemeralcontainers Namespaced: everywhere for r
+            webhook: update /v1 pods/resize Namespaced: everywhere for r
+        "#]],
+    );
+    check_in(
+        Layers { audit: true, ..none },
+        rule,
+        expect![[r#"
+            watch pods.core for Match: everywhere for r
+            webhook: create,update /v1 pods Namespaced: everywhere for r
+            webhook: update /v1 pods/ephemeralcontainers Namespaced: everywhere for r
+            webhook: update /v1 pods/resize Namespaced: everywhere for r
+            may create /pods/eviction: everywhere for r
+        "#]],
+    );
+    check_in(
+        Layers { network: true, ..none },
+        rule,
+        expect![[r#"
+            webhook: create,update /v1 pods Namespaced: everywhere for r
+            webhook: update /v1 pods/ephemeralcontainers Namespaced: everywhere for r
+            webhook: update /v1 pods/resize Namespaced: everywhere for r
+            may patch /pods: everywhere for r
+        "#]],
+    );
+}
+
+/// Rules that let objects in, and one that does not.
+const LENIENT: &str = "
+name: warns
+mode: [admission]
+enforcementAction: warn
+match: {gvk: [{kind: ConfigMap}]}
+rule: object.data.a == 'b'
+---
+name: records
+mode: [admission]
+enforcementAction: dryrun
+match: {gvk: [{kind: Secret}], operations: [UPDATE]}
+rule: object.data.a == 'b'
+alert: Broken
+actions: [{type: annotate, key: a, value: b, 'on': [admission]}]
+---
+name: leaves-nothing
+mode: [admission]
+enforcementAction: warn
+match: {gvk: [{kind: Service}], operations: [DELETE]}
+rule: metadata.name == 'a'
+---
+name: denies
+mode: [admission]
+match: {gvk: [{kind: Endpoints}]}
+rule: metadata.name == 'a'
+---
+name: is-audited
+enforcementAction: warn
+match: {gvk: [{kind: ServiceAccount}]}
+rule: metadata.name == 'a'
+";
+
+#[test]
+fn what_admission_lets_in_is_watched_for_reports_and_actions() {
+    check(
+        LENIENT,
+        expect![[r#"
+            watch configmaps.core for Outcome: everywhere for warns
+            watch secrets.core for Outcome: everywhere for records
+            watch serviceaccounts.core for Match: everywhere for is-audited
+            webhook: create,update /v1 configmaps Namespaced: everywhere for warns
+            webhook: create,update /v1 endpoints Namespaced: everywhere for denies
+            webhook: update /v1 secrets Namespaced: everywhere for records
+            webhook: delete /v1 services Namespaced: everywhere for leaves-nothing
+            webhook: create,update /v1 serviceaccounts Namespaced: everywhere for is-audited
+            may patch /secrets: everywhere for records
+        "#]],
+    );
+    check_in(
+        Layers { audit: false, ..Layers::ALL },
+        LENIENT,
+        expect![[r#"
+            watch secrets.core for Outcome: everywhere for records
+            webhook: create,update /v1 configmaps Namespaced: everywhere for warns
+            webhook: create,update /v1 endpoints Namespaced: everywhere for denies
+            webhook: update /v1 secrets Namespaced: everywhere for records
+            webhook: delete /v1 services Namespaced: everywhere for leaves-nothing
+            webhook: create,update /v1 serviceaccounts Namespaced: everywhere for is-audited
+            may patch /secrets: everywhere for records
+        "#]],
+    );
+    check_in(
+        Layers { admission: true, ..Layers::default() },
+        LENIENT,
+        expect![[r#"
+            webhook: create,update /v1 configmaps Namespaced: everywhere for warns
+            webhook: create,update /v1 endpoints Namespaced: everywhere for denies
+            webhook: update /v1 secrets Namespaced: everywhere for records
+            webhook: delete /v1 services Namespaced: everywhere for leaves-nothing
+            webhook: create,update /v1 serviceaccounts Namespaced: everywhere for is-audited
+        "#]],
+    );
 }

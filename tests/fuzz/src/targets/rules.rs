@@ -6,18 +6,19 @@ use std::sync::LazyLock;
 
 use portal_core::{
     evaluate::evaluate,
-    event::{Event, Operation},
-    kinds::Kinds,
+    event::{Event, Front, Operation},
+    kinds::{Kind, Kinds},
     language::{EvaluationError, ExprEngine},
+    layers::Layers,
     lookup::{Answer, Lookup, Query},
     object::Object,
-    requirements::Requirements,
+    requirements::{Reach, Reason, Requirements},
     rule::{
-        RuleSet,
+        Rule, RuleSet,
         compile::{compile, compile_rule, ended_exceptions},
         diagnostic::{Diagnostic, Level},
         load::load,
-        source::{Origin, RuleSource},
+        source::{Origin, RuleId, RuleSource},
     },
 };
 use portal_document::{Document, Interning, Limits as DocumentLimits, Options, from_yaml, locate};
@@ -112,10 +113,22 @@ fn check_diagnostic(diagnostic: &Diagnostic, text: &str) {
 
 /// Checks that what a rule needs is known.
 fn check_requirements(rule_set: &RuleSet) {
-    let requirements = Requirements::of(rule_set);
+    let requirements = Requirements::of(rule_set, Layers::ALL);
+    let watched = |rule: &Rule, kind: &Kind| {
+        let reasons = requirements.watches.get(kind);
+        let reach = reasons.and_then(|reasons| reasons.get(&Reason::Match));
+        reach.is_some_and(|reach| rules_of(reach).any(|id| *id == rule.id))
+    };
     for rule in rule_set.rules() {
-        assert!(requirements.author.contains_key(&rule.id), "{} judges nothing", rule.id);
+        assert!(!Requirements::of_author(rule).is_empty(), "{} judges nothing", rule.id);
+        let is_audited = rule.fronts.contains(&Front::Audit);
+        let is_watched = rule.judged.iter().all(|judged| watched(rule, &judged.kind) == is_audited);
+        assert!(is_watched, "what {} judges is watched if it is audited", rule.id);
     }
+}
+
+fn rules_of(reach: &Reach) -> impl Iterator<Item = &RuleId> {
+    reach.cluster.iter().chain(reach.namespaces.values().flatten()).map(|rule| &**rule)
 }
 
 /// Checks that a panic of the engine is none that an evaluation hides.
