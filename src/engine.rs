@@ -11,6 +11,7 @@ use std::time::Duration;
 use anyhow::{Context as _, anyhow, bail};
 use clap::Args;
 use portal_cluster::{client, holder::Timing, names::is_name, rules::selector};
+use portal_core::layers::Layers;
 use portal_engine::run::{self, Settings};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
@@ -134,13 +135,10 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
 }
 
 fn settings(arguments: &Arguments) -> anyhow::Result<Settings> {
-    let layers = [
-        ("admission", arguments.admission),
-        ("audit", arguments.audit),
-        ("network", arguments.network),
-        ("actions", arguments.actions),
-    ];
-    if let Some((layer, _)) = layers.iter().find(|(_, is_wanted)| *is_wanted) {
+    let &Arguments { admission, audit, network, actions, .. } = arguments;
+    let layers = Layers { admission, audit, network, actions };
+    let names = [("admission", admission), ("audit", audit), ("network", network), ("actions", actions)];
+    if let Some((layer, _)) = names.iter().find(|(_, is_wanted)| *is_wanted) {
         bail!("the layer `{layer}` is not there yet: this engine loads rules and reports on them; leave out --{layer}");
     }
     if !arguments.rules_from_cluster && arguments.rules_folder.is_none() {
@@ -161,6 +159,7 @@ fn settings(arguments: &Arguments) -> anyhow::Result<Settings> {
         identity: arguments.identity.clone().unwrap_or_else(host_name),
         listen: arguments.listen,
         address: address(arguments)?,
+        layers,
         rules_from_cluster: arguments.rules_from_cluster,
         rule_selector,
         rules_folder: arguments.rules_folder.clone(),

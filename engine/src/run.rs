@@ -20,7 +20,10 @@ use portal_cluster::{
     runtime::{Runtime, join},
     server::{self, Served},
 };
-use portal_core::rule::{load::RuleKind, source::RuleId};
+use portal_core::{
+    layers::Layers,
+    rule::{load::RuleKind, source::RuleId},
+};
 use portal_crds::{PortalClusterRule, PortalRule};
 use tokio::{
     sync::{mpsc, watch},
@@ -47,6 +50,8 @@ pub struct Settings {
     pub listen: SocketAddr,
     /// Where other replicas reach this one, if that is known.
     pub address: Option<IpAddr>,
+    /// What is done with the rules.
+    pub layers: Layers,
     /// Whether the rules of the cluster are loaded.
     pub rules_from_cluster: bool,
     /// Which of them, by their labels.
@@ -69,6 +74,15 @@ pub enum Error {
         #[source]
         source: std::io::Error,
     },
+}
+
+impl Settings {
+    /// Whether this engine may write anything to the cluster: the status of rules, reports, actions. Then one replica does so for
+    /// all, and there is a Lease. Admission alone writes nothing.
+    fn may_write(&self) -> bool {
+        let Layers { admission: _, audit, network, actions } = self.layers;
+        self.rules_from_cluster || audit || network || actions
+    }
 }
 
 /// Runs an engine until it is told to end. `connect` makes a client, and is asked until it can. `counters` is what layers count.
@@ -100,9 +114,9 @@ where
     let (reports, reports_in) = mpsc::channel(QUEUE);
     let (waiting, waiting_in) = watch::channel(false);
     tasks.spawn(kinds::follow(runtime.clone(), updates.clone(), waiting_in));
-    if settings.rules_from_cluster {
+    let holder = settings.may_write().then(|| want_lease(&mut tasks, &runtime, &settings, listen));
+    if let (true, Some(holder)) = (settings.rules_from_cluster, holder) {
         let seen_in = follow_rules(&mut tasks, &runtime, &settings, &updates);
-        let holder = want_lease(&mut tasks, &runtime, &settings, listen);
         let writer = Writer::new(runtime.clone(), engine_metrics, &settings, holder);
         tasks.spawn(writer.run(Channels { reports: reports_in, counters, seen: seen_in }));
     }
@@ -111,8 +125,14 @@ where
         tasks.spawn(folder::follow(path, updates.clone(), runtime.health.clone(), runtime.shutdown.clone()));
     }
     drop(updates);
-    let intake =
-        Intake { in_force: InForce::default(), reports, waiting, health: runtime.health, metrics: runtime.metrics };
+    let intake = Intake {
+        layers: settings.layers,
+        in_force: InForce::default(),
+        reports,
+        waiting,
+        health: runtime.health,
+        metrics: runtime.metrics,
+    };
     tasks.spawn(intake.run(updates_in, runtime.shutdown));
     Ok(end(tasks).await)
 }
@@ -182,4 +202,37 @@ async fn end(mut tasks: JoinSet<()>) -> bool {
     }
     info!("Engine has ended");
     true
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_engine_that_may_write_wants_the_lease_wherever_its_rules_are_from() {
+        let may_write = |rules_from_cluster, layers| {
+            let settings = Settings {
+                instance: "default".to_owned(),
+                namespace: "portal-system".to_owned(),
+                identity: "pod".to_owned(),
+                listen: SocketAddr::from(([127, 0, 0, 1], 0)),
+                address: None,
+                layers,
+                rules_from_cluster,
+                rule_selector: Selector::default(),
+                rules_folder: Some("rules".into()),
+                timing: Timing::default(),
+            };
+            settings.may_write()
+        };
+        let none = Layers::default();
+        assert!(!may_write(false, none));
+        assert!(!may_write(false, Layers { admission: true, ..none }));
+        assert!(may_write(true, none));
+        for layers in
+            [Layers { audit: true, ..none }, Layers { network: true, ..none }, Layers { actions: true, ..none }]
+        {
+            assert!(may_write(false, layers), "{layers:?}");
+        }
+    }
 }

@@ -9,6 +9,7 @@ use k8s_openapi::api::coordination::v1::{Lease, LeaseSpec};
 use kube::api::{DeleteParams, DynamicObject, ListParams, ObjectMeta, Patch, PatchParams, PostParams};
 use kube::{Api, Client, ResourceExt as _};
 use portal_cluster::holder::Timing;
+use portal_core::layers::Layers;
 use portal_engine::run::{self, Settings};
 use portal_engine::status::Counters;
 use portal_test_kit::fault_proxy::{FaultProxy, Requests, Storm};
@@ -35,6 +36,7 @@ impl Engine {
             identity: instance.to_owned(),
             listen: SocketAddr::from(([127, 0, 0, 1], 0)),
             address: None,
+            layers: Layers::default(),
             rules_from_cluster: true,
             rule_selector: portal_cluster::rules::selector::parse(&selector).unwrap(),
             rules_folder: None,

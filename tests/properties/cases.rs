@@ -162,7 +162,8 @@ fn matching(random: &mut Random, is_own: bool) -> Value {
     let mut matching = json!({ "gvk": kinds });
     let mut operations = subset(random, &["CREATE", "UPDATE", "DELETE"]);
     operations = if operations.is_empty() { vec!["CREATE".into()] } else { operations };
-    let subresources = subset(random, &["exec", "status", "scale", "eviction", "proxy", "ephemeralcontainers", "resize"]);
+    let subresources =
+        subset(random, &["exec", "status", "scale", "eviction", "proxy", "ephemeralcontainers", "resize"]);
     if random.percent(40) && !subresources.is_empty() {
         operations.push("CONNECT".into());
         matching["subresources"] = subresources.into();

@@ -144,8 +144,7 @@ pub(super) fn verdict(rule: &Value, case: &Value) -> Option<(Verdict, Criteria)>
         ("operation", holds_word(&matching["operations"], operation, &["CREATE", "UPDATE"])),
         (
             "subresource",
-            subresource
-                .is_none_or(|name| RUNNING.contains(&name) || holds_word(&matching["subresources"], name, &[])),
+            subresource.is_none_or(|name| RUNNING.contains(&name) || holds_word(&matching["subresources"], name, &[])),
         ),
         ("own namespace", own.is_none() || own == namespace),
         ("namespace", is_in_namespace(&matching["namespaces"], namespace)),

@@ -23,7 +23,7 @@ use portal_core::{
         source::{RuleId, RuleSource},
     },
 };
-use portal_crds::Mode;
+use portal_crds::Front;
 
 use crate::health::Part;
 
@@ -87,7 +87,7 @@ pub struct Report {
     /// What has become of it.
     pub outcome: Outcome,
     /// Where it runs. Empty if that is not known.
-    pub mode: Vec<Mode>,
+    pub mode: Vec<Front>,
     /// The kinds that it judges, such as `apps/v1/Deployment`.
     pub active_on: Vec<String>,
     /// What may be a mistake although it compiles.

@@ -10,9 +10,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use portal_core::{
-    event::Front,
     kinds::Kinds,
     language::{ExprEngine, ExpressionEngine},
+    layers::Layers,
     rule::{
         Rule, RuleSet,
         compile::compile_rule,
@@ -20,7 +20,6 @@ use portal_core::{
         source::{RuleId, RuleSource},
     },
 };
-use portal_crds::Mode;
 
 use crate::{
     metrics::RuleState,
@@ -30,6 +29,8 @@ use crate::{
 /// All rules. Written by the one task that takes the updates.
 pub struct Index {
     language: Box<dyn ExpressionEngine>,
+    /// What the rules are for.
+    layers: Layers,
     /// None until the API server was asked. Until then nothing is compiled: a kind that is not known yet is no mistake.
     kinds: Option<Arc<Kinds>>,
     files: BTreeMap<PathBuf, File>,
@@ -98,10 +99,11 @@ struct Compiled {
 }
 
 impl Index {
-    /// An index without rules.
-    pub fn new() -> Index {
+    /// An index without rules, for an engine with these layers.
+    pub fn new(layers: Layers) -> Index {
         Index {
             language: Box::new(ExprEngine),
+            layers,
             kinds: None,
             files: BTreeMap::new(),
             objects: BTreeMap::new(),
@@ -139,7 +141,7 @@ impl Index {
         let has_other_rules = touched.iter().filter(|id| self.choose(id)).count() > 0;
         let snapshot = (has_other_rules || has_other_kinds).then(|| {
             let rules = RuleSet::new(self.rules.values().cloned().collect());
-            Snapshot::new(rules, kinds)
+            Snapshot::new(rules, kinds, self.layers)
         });
         let reports = touched.into_iter().filter(|id| !self.in_files.contains_key(id) || self.objects.contains_key(id));
         let reports = reports.map(|id| {
@@ -317,7 +319,7 @@ impl Index {
         Some(Report {
             uid: object.uid.clone(),
             generation: object.generation,
-            mode: rule.map(modes).unwrap_or_default(),
+            mode: rule.map(|rule| rule.fronts.clone()).unwrap_or_default(),
             active_on: match (&outcome, rule) {
                 (Outcome::Active, Some(rule)) => kinds_of(rule),
                 _ => Vec::new(),
@@ -375,14 +377,6 @@ fn problems_of(rules: &[(RuleSource, Compiled)]) -> Vec<Problem> {
         problems.extend(errors.map(|error| Problem::of_file(error.to_string())));
     }
     problems
-}
-
-fn modes(rule: &Rule) -> Vec<Mode> {
-    let modes = rule.fronts.iter().map(|front| match front {
-        Front::Admission => Mode::Admission,
-        Front::Audit => Mode::Audit,
-    });
-    modes.collect()
 }
 
 /// The kinds that a rule judges, as people write them, each in its preferred version unless the rule names others.

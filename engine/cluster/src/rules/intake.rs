@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;
 use std::time::Instant;
 
-use portal_core::rule::source::RuleId;
+use portal_core::{layers::Layers, rule::source::RuleId};
 use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
@@ -25,6 +25,8 @@ pub const QUEUE: usize = 1024;
 /// Where what comes of news goes.
 #[derive(Debug)]
 pub struct Intake {
+    /// What the rules are for.
+    pub layers: Layers,
     /// The rules in force, for whoever evaluates.
     pub in_force: InForce,
     /// What has become of rules of the cluster, for whoever writes their status. Nothing for those that are gone. Nobody listens
@@ -56,7 +58,7 @@ struct Applied {
 impl Intake {
     /// Takes news until the end.
     pub async fn run(self, mut updates: mpsc::Receiver<Update>, shutdown: CancellationToken) {
-        let mut index = Index::new();
+        let mut index = Index::new(self.layers);
         let mut told = Told::default();
         let mut loaded = Vec::new();
         loop {

@@ -3,7 +3,7 @@
 use std::sync::{Arc, OnceLock};
 
 use arc_swap::ArcSwap;
-use portal_core::{kinds::Kinds, requirements::Requirements, rule::RuleSet};
+use portal_core::{kinds::Kinds, layers::Layers, requirements::Requirements, rule::RuleSet};
 
 /// Rules, kinds and needs that belong together. Immutable: a change makes another one, so that nobody ever sees new rules with
 /// old kinds.
@@ -13,6 +13,7 @@ pub struct Snapshot {
     pub rules: RuleSet,
     /// What the API server served when the rules were compiled: the same kinds that the rules name.
     pub kinds: Arc<Kinds>,
+    layers: Layers,
     requirements: OnceLock<Requirements>,
 }
 
@@ -21,15 +22,15 @@ pub struct Snapshot {
 pub struct InForce(Arc<ArcSwap<Snapshot>>);
 
 impl Snapshot {
-    /// A snapshot.
-    pub fn new(rules: RuleSet, kinds: Arc<Kinds>) -> Snapshot {
-        Snapshot { rules, kinds, requirements: OnceLock::new() }
+    /// A snapshot for an engine with these layers.
+    pub fn new(rules: RuleSet, kinds: Arc<Kinds>, layers: Layers) -> Snapshot {
+        Snapshot { rules, kinds, layers, requirements: OnceLock::new() }
     }
 
     /// What the rules need. Worked out when somebody asks first: with thousands of rules it takes longer than the swap, for
     /// which requests wait.
     pub fn requirements(&self) -> &Requirements {
-        self.requirements.get_or_init(|| Requirements::of(&self.rules))
+        self.requirements.get_or_init(|| Requirements::of(&self.rules, self.layers))
     }
 }
 

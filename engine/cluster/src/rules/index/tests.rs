@@ -1,4 +1,7 @@
-use portal_core::rule::{load::load, source::Origin};
+use portal_core::{
+    kinds::Kind,
+    rule::{load::load, source::Origin},
+};
 use portal_document::{Options, from_yaml};
 
 use super::*;
@@ -46,7 +49,7 @@ fn kinds() -> Update {
 
 /// An index that was told these things, one after the other.
 fn index(updates: impl IntoIterator<Item = Update>) -> Index {
-    let mut index = Index::new();
+    let mut index = Index::new(Layers::ALL);
     for update in std::iter::once(kinds()).chain(updates) {
         index.apply([update]);
     }
@@ -96,8 +99,40 @@ fn a_change_makes_a_set_only_if_a_rule_changes() {
 }
 
 #[test]
+fn rules_are_in_force_with_the_kinds_that_they_were_compiled_against() {
+    let mut index = index([]);
+    let widget = Kind {
+        group: "acme.io".to_owned(),
+        kind: "Widget".to_owned(),
+        plural: "widgets".to_owned(),
+        versions: vec!["v1".to_owned()],
+        namespaced: true,
+        subresources: Vec::new(),
+    };
+    // Without any rule there are other kinds in force too: a review is told by them what it is about.
+    let kinds = Arc::new(Kinds::builtin().with([widget]));
+    let snapshot = index.apply([Update::Kinds(Arc::clone(&kinds))]).snapshot.unwrap();
+    assert!(snapshot.rules.rules().is_empty() && Arc::ptr_eq(&snapshot.kinds, &kinds));
+    let snapshot = index.apply([object("a", "Widget", "object.spec.size > 3")]).snapshot.unwrap();
+    let judged = &snapshot.rules.rules()[0].judged[0].kind;
+    assert!(Arc::ptr_eq(judged, snapshot.kinds.of_resource("acme.io", "widgets").unwrap()));
+    assert!(snapshot.requirements().watches.contains_key(judged));
+}
+
+#[test]
+fn an_engine_without_audit_needs_no_watch_for_it() {
+    let needs = |layers| {
+        let mut index = Index::new(layers);
+        let snapshot = index.apply([kinds(), object("a", "Pod", GOOD)]).snapshot.unwrap();
+        (snapshot.requirements().watches.is_empty(), snapshot.requirements().webhook.is_empty())
+    };
+    assert_eq!(needs(Layers { admission: true, ..Layers::default() }), (true, false));
+    assert_eq!(needs(Layers { audit: true, ..Layers::default() }), (false, true));
+}
+
+#[test]
 fn nothing_is_told_before_the_kinds_are_known() {
-    let mut index = Index::new();
+    let mut index = Index::new(Layers::ALL);
     let outcomes = index.apply([object("a", "Pod", GOOD), object("b", "Widget", GOOD)]);
     assert!(outcomes.snapshot.is_none() && outcomes.reports.is_empty());
     let outcomes = index.apply([kinds()]);
@@ -221,7 +256,7 @@ fn any_order_of_news_leads_to_the_same_index() {
             let mut shuffled: Vec<_> = news().into_iter().collect();
             shuffled.swap(0, first);
             shuffled.swap(1, second);
-            let mut index = Index::new();
+            let mut index = Index::new(Layers::ALL);
             index.apply(shuffled);
             index.apply([kinds()]);
             assert_eq!(state(&index), expected);
