@@ -4,6 +4,8 @@ pub(crate) mod action;
 pub(crate) mod kinds;
 pub(crate) mod matching;
 
+use std::fmt;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -101,6 +103,16 @@ pub enum Front {
     Admission,
     Audit,
     Network,
+}
+
+impl fmt::Display for Front {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(match self {
+            Front::Admission => "admission",
+            Front::Audit => "audit",
+            Front::Network => "network",
+        })
+    }
 }
 
 /// What admission does about a violation.

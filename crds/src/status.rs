@@ -5,8 +5,6 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use crate::rule::Front;
-
 /// What has become of a rule. The upper fields sum up `instances`; one of the instances that serve the rule writes them.
 #[derive(Clone, Debug, Deserialize, JsonSchema, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase", default)]
@@ -21,12 +19,13 @@ pub struct RuleStatus {
     #[schemars(extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["type"]))]
     pub conditions: Vec<Condition>,
 
-    /// Where the rule runs, worked out from its text when `spec.mode` is unset.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    #[schemars(length(max = 2), extend("x-kubernetes-list-type" = "set"))]
-    pub mode: Vec<Front>,
+    /// Where the rule runs, such as `admission,audit`, worked out from its text when `spec.mode` is unset.
+    // A text, because kubectl shows it in a column, where a list is JSON.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 64))]
+    pub mode: Option<String>,
 
-    /// How many objects violate the rule.
+    /// How many objects violate the rule, in all instances that count them. Unset: none of them does.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub violation_count: Option<i64>,
 
@@ -62,9 +61,9 @@ pub struct InstanceStatus {
     #[serde(default)]
     pub eval_count: i64,
 
-    /// How many objects violate the rule.
-    #[serde(default)]
-    pub violation_count: i64,
+    /// How many objects violate the rule. Unset: nobody counts them, because audit is off or has not seen all of them yet.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub violation_count: Option<i64>,
 
     /// When the instance took the rule as it is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -99,7 +98,7 @@ impl Default for RuleStatus {
         Self {
             observed_generation: -1,
             conditions: Vec::new(),
-            mode: Vec::new(),
+            mode: None,
             violation_count: None,
             instances: Vec::new(),
         }

@@ -315,7 +315,7 @@ async fn kubectl_shows_what_people_ask_first() {
     create(&api, &rule::<PortalRule>("one")).await.unwrap();
     let status = json!({ "status": {
         "observedGeneration": 1,
-        "mode": ["admission", "audit"],
+        "mode": "admission,audit",
         "violationCount": 3,
         "conditions": [{
             "type": "Ready",
@@ -339,7 +339,7 @@ async fn kubectl_shows_what_people_ask_first() {
         rows.collect()
     };
     let heads = ["NAME", "READY", "MODE", "ACTION", "SEVERITY", "VIOLATIONS"];
-    let cells = ["one", "True", r#"["admission","audit"]"#, "deny", "medium", "3"];
+    let cells = ["one", "True", "admission,audit", "deny", "medium", "3"];
     assert_eq!(columns(&["get", "prule"], 6), [heads.to_vec(), cells.to_vec()]);
     let wide_heads = ["REASON", "MESSAGE", "RULE"];
     let wide_cells = ["Running", "every replica runs it", "container.securityContext.privileged == true"];

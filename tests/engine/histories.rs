@@ -172,7 +172,7 @@ async fn a_thousand_noisy_rules_cost_a_few_writes_a_second() {
         evaluations += 1;
         for number in 0..RULES {
             let id = portal_core::rule::source::RuleId { namespace: None, name: format!("noisy-{number}") };
-            engine.counters.send((id, Counters { evaluations, violations: 1 })).await.unwrap();
+            engine.counters.send((id, Counters { evaluations, violations: Some(1) })).await.unwrap();
         }
         tokio::time::sleep(Duration::from_millis(10)).await;
     }

@@ -20,8 +20,8 @@ const SUMMARY: [ConditionType; 3] = [ConditionType::Ready, ConditionType::Reconc
 pub struct Counters {
     /// Evaluations.
     pub evaluations: i64,
-    /// Objects that violate the rule.
-    pub violations: i64,
+    /// Objects that violate the rule. Nothing as long as nobody counts them.
+    pub violations: Option<i64>,
 }
 
 /// What a status is made from.
@@ -131,12 +131,11 @@ impl Wanted<'_> {
         set_or_remove(entry, "parseError", parse_error(&report.outcome));
         let active_on = (!report.active_on.is_empty()).then(|| json!(report.active_on));
         set_or_remove(entry, "activeOn", active_on);
-        let counters = self.counters.unwrap_or(Counters {
-            evaluations: entry["evalCount"].as_i64().unwrap_or_default(),
-            violations: entry["violationCount"].as_i64().unwrap_or_default(),
-        });
-        entry["evalCount"] = json!(counters.evaluations);
-        entry["violationCount"] = json!(counters.violations);
+        // Evaluations of the past stay what they were. Violations are about now.
+        let counted = self.counters.map(|counters| counters.evaluations);
+        entry["evalCount"] = json!(counted.or(entry["evalCount"].as_i64()).unwrap_or_default());
+        let violations = self.counters.and_then(|counters| counters.violations);
+        set_or_remove(entry, "violationCount", violations.map(Value::from));
     }
 
     /// What all instances say together.
@@ -165,13 +164,17 @@ impl Wanted<'_> {
         }
         status.insert("observedGeneration".to_owned(), json!(self.report.generation));
         status.insert("conditions".to_owned(), Value::Array(conditions));
-        match self.report.mode.is_empty() {
-            true => status.remove("mode"),
-            false => status.insert("mode".to_owned(), json!(self.report.mode)),
-        };
-        if self.counters.is_some() {
-            let violations: i64 = instances.iter().filter_map(|entry| entry["violationCount"].as_i64()).sum();
-            status.insert("violationCount".to_owned(), json!(violations));
+        let mode: Vec<String> = self.report.mode.iter().map(ToString::to_string).collect();
+        let known = instances.iter().filter_map(|entry| entry["violationCount"].as_i64());
+        let violations = known.reduce(|sum, violations| sum + violations);
+        for (key, value) in [
+            ("mode", (!mode.is_empty()).then(|| Value::String(mode.join(",")))),
+            ("violationCount", violations.map(Value::from)),
+        ] {
+            match value {
+                Some(value) => status.insert(key.to_owned(), value),
+                None => status.remove(key),
+            };
         }
     }
 
@@ -328,7 +331,7 @@ mod tests {
         diagnostic::{Excerpt, Level, Step},
         source::Origin,
     };
-    use portal_crds::Mode;
+    use portal_crds::Front;
 
     use super::*;
 
@@ -338,7 +341,7 @@ mod tests {
             uid: "uid".to_owned(),
             generation,
             outcome,
-            mode: if is_active { vec![Mode::Admission, Mode::Audit] } else { Vec::new() },
+            mode: if is_active { vec![Front::Admission, Front::Audit] } else { Vec::new() },
             active_on: if is_active { vec!["v1/Pod".to_owned()] } else { Vec::new() },
             warnings: Vec::new(),
         }
@@ -390,7 +393,7 @@ mod tests {
         check(
             &status,
             expect![[r#"
-            generation 1 mode ["admission","audit"]
+            generation 1 mode "admission,audit"
             Ready=True Active 1970-01-01T00:00:00Z
             "stable" null ["v1/Pod"]
             Accepted=True Accepted 1970-01-01T00:00:00Z
@@ -424,7 +427,7 @@ mod tests {
         check(
             &again,
             expect![[r#"
-            generation 3 mode ["admission","audit"]
+            generation 3 mode "admission,audit"
             Ready=True Active 1970-01-01T00:02:00Z
             "stable" null ["v1/Pod"]
             Accepted=True Accepted 1970-01-01T00:02:00Z
@@ -457,7 +460,7 @@ mod tests {
         check(
             &summed,
             expect![[r#"
-            generation 1 mode ["admission","audit"]
+            generation 1 mode "admission,audit"
             Ready=False Refused 1970-01-01T00:01:30Z
             Stalled=True Refused 1970-01-01T00:01:30Z
             "canary" null ["v1/Pod"]
@@ -536,16 +539,29 @@ mod tests {
     }
 
     #[test]
-    fn counts_are_summed_when_somebody_counts() {
+    fn violations_are_summed_over_those_who_count_and_not_known_without_any() {
         let now = Timestamp::UNIX_EPOCH;
         let report = report(1, Outcome::Active);
-        let counters = Some(Counters { evaluations: 10, violations: 3 });
-        let wanted = |counters| Wanted { instance: "a", namespace: "portal-system", report: &report, counters, now };
-        let status = desired(&Value::Null, &wanted(counters), &|_| true);
-        assert_eq!(status["violationCount"], 3);
-        assert_eq!(status["instances"][0]["evalCount"], 10);
-        let uncounted = desired(&Value::Null, &wanted(None), &|_| true);
-        assert_eq!(uncounted["violationCount"], Value::Null);
+        let count = |current: &Value, instance, counters| {
+            let wanted = Wanted { instance, namespace: "portal-system", report: &report, counters, now };
+            desired(current, &wanted, &|_| true)
+        };
+        let counted = |evaluations, violations| Some(Counters { evaluations, violations });
+        let shown = |status: &Value| {
+            let entries = status["instances"].as_array().unwrap().iter();
+            let entries = entries.map(|entry| [entry["evalCount"].clone(), entry["violationCount"].clone()]);
+            (status.get("violationCount").cloned(), entries.collect::<Vec<_>>())
+        };
+        let (none, zero) = (Value::Null, json!(0));
+        let first = count(&Value::Null, "a", None);
+        assert_eq!(shown(&first), (None, vec![[zero.clone(), none.clone()]]));
+        assert_eq!(first["instances"][0].get("violationCount"), None, "absent, and not null");
+        let both = count(&count(&first, "b", counted(10, Some(3))), "a", counted(20, None));
+        assert_eq!(shown(&both), (Some(json!(3)), vec![[json!(20), none.clone()], [json!(10), json!(3)]]));
+        let both = count(&both, "a", counted(21, Some(0)));
+        assert_eq!(shown(&both), (Some(json!(3)), vec![[json!(21), zero], [json!(10), json!(3)]]));
+        let both = count(&count(&both, "b", None), "a", None);
+        assert_eq!(shown(&both), (None, vec![[json!(21), none.clone()], [json!(10), none]]));
     }
 
     #[test]
