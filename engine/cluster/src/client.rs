@@ -27,7 +27,7 @@ pub async fn connect(kubeconfig: Option<&Path>) -> Result<Client, String> {
         None => Config::infer().await.map_err(|error| chain(&error))?,
     };
     config.read_timeout = Some(SILENCE);
-    // Else a connection that lay idle would have less time for its next answer.
+    // The silence counts from the last write: otherwise an idle connection would have less time for its next answer.
     config.reset_reader_on_write = true;
     // The client would try for minutes before anybody learns that something is wrong. Whoever asks tries again, and says why.
     config.default_retry = false;

@@ -51,7 +51,7 @@ enum State {
 }
 
 impl Health {
-    /// A part is needed before the process is ready.
+    /// Says that the process is not ready before this part is.
     pub fn expect(&self, part: &Part) {
         self.change(part, |_| State::Starting(None));
     }
@@ -63,7 +63,7 @@ impl Health {
         }
     }
 
-    /// A part has done what the process needs before it is ready. What else it complains about is as before.
+    /// A part has done what the process needs before it is ready. If it has a problem, it keeps it, and counts as unwell.
     pub fn loaded(&self, part: &Part) {
         let changed = self.change(part, |before| match before {
             Some(State::Starting(Some(problem)) | State::Unwell(problem)) => State::Unwell(problem.clone()),
@@ -74,7 +74,7 @@ impl Health {
         }
     }
 
-    /// What was wrong with a part is over. One that is still starting is no further for that.
+    /// The problem of a part is over. A part that is still starting goes on starting.
     pub fn recovered(&self, part: &Part) {
         let changed = self.change(part, |before| match before {
             Some(State::Starting(_)) => State::Starting(None),
@@ -132,7 +132,7 @@ impl Health {
         self.parts.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Changes what a part says. Whether that is something else than before.
+    /// Changes the state of a part. Returns whether it differs from the state before.
     fn change(&self, part: &Part, change: impl FnOnce(Option<&State>) -> State) -> bool {
         let mut parts = self.states();
         let state = change(parts.get(part));

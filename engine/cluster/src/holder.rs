@@ -38,7 +38,7 @@ pub struct Candidacy {
     /// Who this is, for people: the name of the pod. In the Lease a random part follows it, because a pod that restarts keeps its
     /// name, and must not take what its former process held for its own.
     pub identity: String,
-    /// Where the other replicas reach this one, if it holds and that is known.
+    /// Where the other replicas reach this one when it holds, if that is known.
     pub address: Option<String>,
     /// How long a term is.
     pub timing: Timing,
@@ -49,7 +49,7 @@ pub struct Candidacy {
 pub struct Holder {
     state: watch::Receiver<State>,
     problem: watch::Receiver<Option<String>>,
-    /// Read by those who act. The task takes it to write before it lets go of the Lease.
+    /// Those who act hold it for reading. The task takes it for writing, and so waits for them, before it lets go of the Lease.
     acting: Arc<RwLock<()>>,
 }
 
@@ -62,13 +62,13 @@ pub struct SeenHolder {
     pub address: Option<String>,
 }
 
-/// Why nothing was done, or not known to be done.
+/// Why an action was not done, or is not known to be done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ActError {
     /// Nothing was sent.
     #[error("this replica does not hold the Lease, or not for long enough")]
     NotHeld,
-    /// It may have been done all the same.
+    /// The action was begun and did not end in time. It may have been done all the same.
     #[error("no answer within {0:?}")]
     TimedOut(Duration),
 }
@@ -97,8 +97,8 @@ struct Task {
 const RELEASE: Duration = Duration::from_secs(6);
 
 impl Holder {
-    /// Starts to want the Lease. When `shutdown` is cancelled, the process no longer counts as the holder, lets those who act come to
-    /// an end, lets go of the Lease, and the task ends.
+    /// Starts a task that tries to get the Lease. When `shutdown` is cancelled, the process no longer counts as the holder, lets
+    /// those who act come to an end, lets go of the Lease, and the task ends.
     pub fn start(client: Client, candidacy: &Candidacy, shutdown: CancellationToken) -> (Self, JoinHandle<()>) {
         let state = watch::Sender::default();
         let problem = watch::Sender::default();
@@ -201,7 +201,7 @@ impl Task {
         }
     }
 
-    /// Does what the election says. `now` is what it was told.
+    /// Does what the election says. `now` is the time that the election was told.
     async fn follow(&mut self, step: Step, now: BootTime) {
         if let Step::Wait(until) = step {
             tokio::time::sleep(until.since(now)).await;
@@ -211,7 +211,7 @@ impl Task {
         let timeout = self.election.held().map_or(timeout, |held| timeout.min(held.until.since(now)));
         let Outcome { verb, answer, problem, failure } = self.requests.ask(&step, timeout).await;
         self.election.answered(BootTime::now(), answer);
-        // What worked is allowed. That the Lease may be read says nothing about whether it may be written.
+        // A request that worked was allowed. That the Lease may be read says nothing about whether it may be written.
         match problem {
             Some(problem) => self.refused = Some((verb, problem)),
             None if failure.is_none() => drop(self.refused.take_if(|(refused, _)| *refused <= verb)),
@@ -222,7 +222,7 @@ impl Task {
         self.publish();
     }
 
-    /// Says who holds. A renewal wakes nobody.
+    /// Says who holds, to those who wait for a change. A renewal is none.
     fn publish(&self) {
         let seen = self.election.holder().map(|identity| SeenHolder {
             identity: identity.to_owned(),

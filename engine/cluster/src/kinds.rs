@@ -35,7 +35,7 @@ const AFTER_A_CHANGE: [Duration; 5] = [
 /// How often it is asked although nothing is known to have changed.
 const NOW_AND_THEN: Duration = Duration::from_secs(300);
 
-/// How often while a rule waits for a kind, or while nobody tells of changes.
+/// How often it is asked while a rule waits for a kind, or while the watches that tell of changes do not work.
 const WAITING: Duration = Duration::from_secs(15);
 
 /// Tells the index what is served, now and whenever it changes, until the end. `waiting` says whether a rule waits for a kind.
@@ -88,12 +88,12 @@ async fn ask(runtime: &Runtime, updates: &mpsc::Sender<Update>, waiting: &watch:
     }
 }
 
-/// Whether somebody tells when kinds come and go.
+/// Whether both watches work that tell when kinds come and go.
 fn is_told(health: &Health) -> bool {
     health.is_well(&Part::Definitions) && health.is_well(&Part::ApiServices)
 }
 
-/// Tells of changes of definitions, without what is in them.
+/// Tells that definitions changed, and not how.
 async fn follow_definitions<K>(runtime: &Runtime, part: Part, changed: &Notify)
 where
     K: Resource<DynamicType = ()> + Clone + std::fmt::Debug + Send + 'static,

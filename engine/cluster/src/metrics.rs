@@ -33,7 +33,7 @@ pub trait Instrument: Sized {
     /// Its label and the words of it.
     const LABEL: Option<(&'static str, &'static [Word])>;
 
-    /// An instrument at nothing.
+    /// An instrument that has counted nothing yet.
     fn new(name: &str, help: &str) -> Self;
 
     /// What the registry asks for its values.

@@ -68,7 +68,7 @@ where
     }
 }
 
-/// Waits for a task that was started elsewhere, and panics if it did, so that whoever waits for this notices.
+/// Waits for a task that was started elsewhere. If that task panicked, this panics too, so that whoever waits for this notices.
 pub async fn join(task: JoinHandle<()>) {
     if let Err(error) = task.await
         && let Ok(panic) = error.try_into_panic()

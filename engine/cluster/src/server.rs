@@ -54,7 +54,7 @@ pub async fn serve(listener: TcpListener, served: Served, shutdown: Cancellation
 }
 
 /// Binds the listener, so that an address that is taken is told before anything starts.
-/// Also where that is, if any port was asked for.
+/// Returns its address too, with the port that the system chose if `address` has port 0.
 pub async fn bind(address: SocketAddr) -> std::io::Result<(TcpListener, SocketAddr)> {
     let listener = TcpListener::bind(address).await?;
     let address = listener.local_addr()?;

@@ -33,7 +33,7 @@ pub struct Events<K> {
     config: watcher::Config,
     stream: BoxStream<'static, watcher::Result<watcher::Event<K>>>,
     calm: Calm,
-    /// Between two beginnings.
+    /// How long to wait before the watch begins anew.
     pauses: Pauses,
     part: Part,
     /// What is watched, in words.
@@ -49,7 +49,7 @@ impl<K> Events<K>
 where
     K: Resource + Clone + DeserializeOwned + Debug + Send + 'static,
 {
-    /// Begins to watch. What goes wrong is said as `part`, of `resource`.
+    /// Begins to watch. A problem is reported as one of `part`, in words that name `resource`.
     pub fn new(runtime: Runtime, part: Part, resource: String, api: Api<K>) -> Self {
         let config = watcher::Config::default().timeout(WATCH_SECONDS);
         let stream = begin(&api, &config, Duration::ZERO);
@@ -82,7 +82,7 @@ where
     fn fail(&mut self, error: &watcher::Error) {
         self.calm.disturb();
         if is_expired(error) {
-            // The pauses of the stream go with it, and a server that keeps saying so must not be asked in a row.
+            // The new stream forgets the pauses of the old one, and a server that says this again must not be asked at once.
             self.pauses.reset();
             let pause = self.pauses.next().unwrap_or_default();
             self.stream = begin(&self.api, &self.config, pause);
@@ -94,7 +94,7 @@ where
     }
 }
 
-/// Whether the API server tells something of what is watched.
+/// Whether the API server answers a request for what is watched.
 async fn is_answered<K>(api: &Api<K>) -> bool
 where
     K: Resource + Clone + DeserializeOwned + Debug,
@@ -115,8 +115,8 @@ where
     sleep(pause).map(|()| stream).flatten_stream().boxed()
 }
 
-/// Whether a watch cannot go on from where it was. When that is told in its stream it begins anew by itself; when it is told as
-/// it starts it would ask the same for ever.
+/// Whether the server refused to start a watch from where it was. kube's watcher would ask for the same again for ever. (When the
+/// server says so in the stream of a watch that has started, the watcher begins anew by itself.)
 fn is_expired(error: &watcher::Error) -> bool {
     matches!(error, watcher::Error::WatchStartFailed(kube::Error::Api(status)) if status.code == 410)
 }

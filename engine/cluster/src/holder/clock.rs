@@ -18,7 +18,7 @@ impl BootTime {
         Self(Duration::new(seconds, nanoseconds))
     }
 
-    /// How long it is from then until this. Nothing, if this came first.
+    /// The time from `earlier` to this. Zero, if this came first.
     pub(super) fn since(self, earlier: Self) -> Duration {
         self.0.saturating_sub(earlier.0)
     }

@@ -2,7 +2,7 @@
 //!
 //! What makes it safe: a write carries the `resourceVersion` that was read, so it is done only if nobody wrote in between. Whoever
 //! takes a Lease over has seen it unchanged for longer than its holder goes on after the last renewal that it sent. Nobody
-//! compares the times in a record with a clock: they only have to be other times at each renewal.
+//! compares the times in a record with a clock: they only have to differ from one renewal to the next.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -29,9 +29,9 @@ pub(super) struct Election {
     seen: Option<(Sight, BootTime)>,
     /// When the last look was.
     looked: BootTime,
-    /// Whether that is what a write would meet. After a write whose answer was lost, nobody knows.
+    /// Whether the next request may rely on `seen`. After a write whose answer was lost, nobody knows what is there.
     is_current: bool,
-    /// The last record that was seen. It outlives the Lease: who wrote it may go on without knowing that the Lease is gone.
+    /// The last record that was seen. It is kept when the Lease is deleted: its holder may go on without knowing of that.
     last: Option<Record>,
     held: Option<Held>,
     /// Writes by this process that may be what the Lease says. A record that names this process and is none of these was made by
@@ -43,7 +43,7 @@ pub(super) struct Election {
     sent: Option<Sent>,
     /// When the last round of requests began. A round is a look and what follows from it at once.
     round: BootTime,
-    /// How many of its writes met another.
+    /// How many writes of this round ended in a conflict.
     conflicts: u32,
     /// When the next round begins. None: this one goes on.
     due: Option<BootTime>,
@@ -56,11 +56,11 @@ pub(super) struct Election {
 pub(super) enum Step {
     /// Read the Lease.
     Get,
-    /// Make it, if there is none.
+    /// Make the Lease, if there is none.
     Create(Record),
     /// Change the Lease that was last read or written to say this, if it is still the same.
     Put(Record),
-    /// Ask again then, at the latest.
+    /// Ask [`Election::next`] again at this time, at the latest.
     Wait(BootTime),
     /// Nothing is left to do for a process that stops.
     End,
@@ -75,7 +75,7 @@ pub(super) enum Answer {
     Missing,
     /// The Lease with this uid says what was sent.
     Written(Arc<str>),
-    /// It is not the Lease that was read.
+    /// The write was refused: the Lease has changed since it was read.
     Conflict,
     /// The API server refused, and did nothing.
     Refused,
@@ -101,7 +101,7 @@ enum Sight {
 }
 
 /// Tells a write from all others: times of renewal never repeat in a process, and a PUT reaches only the Lease with this uid. A
-/// Lease that was made without an answer has no mark: made late, after others came and went, it would be taken for a good one.
+/// Lease that this process made without getting an answer has no mark: it may have been made late, after others held and let go.
 #[derive(Debug, PartialEq, Eq)]
 struct Mark {
     uid: Arc<str>,
@@ -117,14 +117,14 @@ struct Sent {
 /// Older writes than these are forgotten. They then count as somebody else's, and are waited out.
 const MARKS: usize = 16;
 
-/// Writes that meet another one are tried again at once, this often in a round.
+/// How many writes of a round that end in a conflict are tried again at once.
 const CONFLICTS: u32 = 1;
 
 /// What pauses are stretched by at most, in thousandths, so that replicas do not ask in step.
 const JITTER: u64 = 200;
 
 impl Election {
-    /// `identity` must be another for each process, and so should be `seed`.
+    /// `identity` must be different in each process, and `seed` should be.
     pub(super) fn new(identity: Arc<str>, timing: Timing, seed: u64, now: BootTime) -> Self {
         Self {
             identity,
@@ -164,7 +164,7 @@ impl Election {
         self.due = Some(now);
     }
 
-    /// What is to be done. A request must be answered before the next call. `wall` is written for people to read.
+    /// What is to be done. A request must be answered before the next call. `wall` goes into records, for people to read.
     pub(super) fn next(&mut self, now: BootTime, wall: Timestamp) -> Step {
         self.held = self.held.filter(|held| now < held.until);
         if self.is_stopping && self.written.is_empty() {
@@ -188,7 +188,7 @@ impl Election {
         step
     }
 
-    /// Takes the answer to the last request, which was there at `now`.
+    /// Takes the answer to the last request, which came at `now`.
     pub(super) fn answered(&mut self, now: BootTime, answer: Answer) {
         let Some(sent) = self.sent.take() else { return };
         match (answer, sent.record) {
@@ -201,7 +201,7 @@ impl Election {
         }
     }
 
-    /// The request that what is known asks for.
+    /// The request that follows from what is known.
     fn request(&mut self, now: BootTime, wall: Timestamp) -> Step {
         let Some((sight, _)) = self.seen.as_ref().filter(|_| self.is_current) else { return Step::Get };
         match sight.clone() {
@@ -220,7 +220,7 @@ impl Election {
         }
     }
 
-    /// Takes what a look showed. Only what it showed at the end counts: the clock is read after the answer.
+    /// Takes what a look showed. It counts as seen at `now`, when the answer was there, and not when the request was sent.
     fn look(&mut self, now: BootTime, sight: Sight) {
         if let Sight::Lease(_, record) = &sight {
             if record.holder != self.identity {
@@ -228,7 +228,7 @@ impl Election {
             }
             self.last = Some(record.clone());
         }
-        // A record that was renewed never looks as before. A Lease that is missing does: one may have been there and gone again.
+        // A renewed record always looks different. A missing Lease always looks the same: one may have come and gone in between.
         let is_long_ago = sight == Sight::Missing && now.since(self.looked) > self.timing.first_patience();
         if is_long_ago || self.seen.as_ref().is_none_or(|(seen, _)| *seen != sight) {
             self.seen = Some((sight, now));
@@ -241,7 +241,7 @@ impl Election {
         }
     }
 
-    /// Takes a write that is known to be done. The term counts from before it was sent: others may have seen it right then.
+    /// Takes a write that is known to be done. The term counts from when it was sent: others may have seen it right then.
     fn wrote(&mut self, now: BootTime, sent: BootTime, uid: Arc<str>, record: Record) {
         self.written.clear();
         if self.is_stopping {
@@ -262,7 +262,7 @@ impl Election {
         self.is_mine() || now >= self.free_at(now)
     }
 
-    /// Whether nobody else can hold: this process does, or the Lease is as it wrote it.
+    /// Whether nobody else can hold: this process holds, or the Lease says what this process wrote.
     fn is_mine(&self) -> bool {
         match &self.seen {
             Some((Sight::Lease(uid, record), _)) if record.holder == self.identity => {
@@ -274,7 +274,7 @@ impl Election {
         }
     }
 
-    /// From when on nobody can hold who has not written since what was last seen.
+    /// The time from which on nobody else holds, unless the Lease was written again after it was last seen.
     fn free_at(&self, now: BootTime) -> BootTime {
         match &self.seen {
             Some((Sight::Lease(_, record), since)) if record.is_released() => *since,

@@ -24,7 +24,7 @@ pub(super) struct Record {
 }
 
 impl Record {
-    /// Whether its holder let go of it. A Lease that somebody emptied by hand does not say so: who held it may still act.
+    /// Whether its holder let go of it. A Lease that somebody emptied by hand does not say so: its holder may still act.
     pub(super) fn is_released(&self) -> bool {
         self.holder.is_empty() && self.duration_seconds == Some(RELEASED_SECONDS)
     }
@@ -38,7 +38,7 @@ pub(super) fn resource() -> ApiResource {
     ApiResource::erase::<Lease>(&())
 }
 
-/// Reads a Lease. What is no spec is an empty one, which is waited out like any other.
+/// Reads a Lease. One without a spec that can be read gives an empty record, which is waited out like any other.
 pub(super) fn read(lease: &DynamicObject) -> Record {
     let spec = lease.data.get("spec").cloned().unwrap_or_default();
     let spec: LeaseSpec = serde_json::from_value(spec).unwrap_or_default();
@@ -52,7 +52,7 @@ pub(super) fn read(lease: &DynamicObject) -> Record {
 }
 
 /// A Lease that says this. `base` is the one that was read: its `resourceVersion` makes sure that nobody wrote in between, and its
-/// `uid` that a PUT never makes a Lease that was deleted, which the API server would do otherwise.
+/// `uid` that a PUT never makes a deleted Lease anew, which the API server would do otherwise.
 pub(super) fn write(base: DynamicObject, record: &Record, address: Option<&str>) -> DynamicObject {
     let mut lease = base;
     let spec = LeaseSpec {

@@ -11,7 +11,7 @@ use super::election::{Answer, Step};
 use super::record::{self, ADDRESS, Record};
 use crate::watch::chain;
 
-/// One Lease on an API server, as its holder and those who want to be see it.
+/// One Lease on an API server, for a process that holds it or wants to hold it.
 pub(super) struct Requests {
     api: Api<DynamicObject>,
     namespace: String,
@@ -23,7 +23,7 @@ pub(super) struct Requests {
     pub(super) holder_address: Option<String>,
 }
 
-/// What may be forbidden. In this order: whoever may write to a Lease that exists has no need to make it.
+/// What may be forbidden. A verb that works makes a refusal of those before it irrelevant: who may update need not create.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Verb {
     Get,
@@ -68,7 +68,7 @@ impl Requests {
                 Step::Get | Step::Wait(_) | Step::End => self.api.get_opt(&self.name).await,
             }
         };
-        // Dropped at the timeout, the client does not repeat the request any more.
+        // The timeout drops the request, so that the client does not repeat it any more.
         let result = tokio::time::timeout(timeout, request).await;
         let outcome = match &result {
             Ok(Ok(Some(lease))) => Outcome::of(verb, done(verb, lease)),

@@ -13,23 +13,23 @@ pub struct Timing {
 /// What is wrong with three times.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TimingError {
-    /// A holder that stops late would meet the next one.
+    /// A holder that stops a little late would act at the same time as the next one.
     #[error(
         "the lease duration of {duration:?} must be at least a tenth longer than the renew deadline of {renew_deadline:?}"
     )]
     Duration {
-        /// What others wait for.
+        /// How long others wait.
         duration: Duration,
-        /// What a holder stops after.
+        /// After how long without a renewal a holder stops.
         renew_deadline: Duration,
     },
-    /// Others believe no record that asks for more, so the holder would not be safe.
+    /// Others do not believe a record with a longer duration: they would take over while the holder acts.
     #[error("the lease duration of {0:?} is longer than {LONGEST:?}")]
     TooLong(Duration),
-    /// A holder could not even try again.
+    /// A holder could not try a second time before it has to stop.
     #[error("the renew deadline of {renew_deadline:?} must be longer than 1.2 times the retry period of {retry:?}")]
     RenewDeadline {
-        /// What a holder stops after.
+        /// After how long without a renewal a holder stops.
         renew_deadline: Duration,
         /// How often it renews.
         retry: Duration,
@@ -39,7 +39,7 @@ pub enum TimingError {
     Retry(Duration),
 }
 
-/// The longest duration that a record is believed. A Lease that somebody edited must not stop everything for ever.
+/// Longer durations in a record are not believed. A Lease that somebody edited must not stop everything for ever.
 const LONGEST: Duration = Duration::from_secs(300);
 /// An API server that needs longer for a write is not well.
 const LONGEST_ACTION: Duration = Duration::from_secs(4);
@@ -95,8 +95,8 @@ impl Timing {
         self.renew_deadline / 3
     }
 
-    /// How long something may take that only the holder does. Twice that is left of the term right before each renewal, so that
-    /// one can begin at any time while renewals succeed.
+    /// How long an action of the holder may take. Right before each renewal twice as much is left of the term, so that an action
+    /// can begin at any time while renewals succeed.
     pub fn action_timeout(self) -> Duration {
         LONGEST_ACTION.min((self.renew_deadline - self.retry * 12 / 10) / 2)
     }

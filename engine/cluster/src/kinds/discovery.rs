@@ -1,4 +1,4 @@
-//! What the API server serves at this moment, asked at once or group by group.
+//! What the API server serves at this moment, asked all at once or group by group.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use kube::{Client, core::discovery::v2::APIGroupDiscovery};
 use portal_core::kinds::{Kind, Kinds};
 use tokio::time::timeout;
 
-/// How long a group is waited for. The client asks a server that is unavailable for minutes, and the other groups wait.
+/// How long a group is waited for. The client would ask an unavailable server again for minutes, while the other groups wait.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// A version of a group, as the server tells it.
@@ -38,7 +38,7 @@ pub async fn discover(client: &Client, before: Option<&Kinds>) -> Result<Kinds, 
     Ok(merge(core.into_iter().chain(groups).flat_map(versions_of), before))
 }
 
-/// The same by a request for each version of each group, for servers that cannot tell it at once.
+/// The same by a request for each version of each group, for servers that cannot tell everything at once.
 pub async fn discover_each(client: &Client, before: Option<&Kinds>) -> Result<Kinds, kube::Error> {
     let mut versions = Vec::new();
     for name in client.list_core_api_versions().await?.versions {
@@ -57,7 +57,7 @@ pub async fn discover_each(client: &Client, before: Option<&Kinds>) -> Result<Ki
     Ok(merge(versions, before))
 }
 
-/// The versions of a group that are told at once.
+/// The versions of a group, from the answer that tells everything at once.
 fn versions_of(group: APIGroupDiscovery) -> Vec<Version> {
     let name = group.metadata.and_then(|metadata| metadata.name).unwrap_or_default();
     let versions = group.versions.into_iter().map(|version| {
@@ -82,7 +82,7 @@ async fn told(
 ) -> Result<Option<Vec<Resource>>, kube::Error> {
     match timeout(PATIENCE, answer).await {
         Ok(Ok(list)) => Ok(Some(resources_of(&list))),
-        // It is gone since the groups were listed.
+        // It went away after the groups were listed.
         Ok(Err(kube::Error::Api(status))) if status.code == 404 => Ok(Some(Vec::new())),
         Ok(Err(kube::Error::Api(_))) | Err(_) => Ok(None),
         Ok(Err(error)) => Err(error),

@@ -29,7 +29,7 @@ pub struct Family<V, L> {
     label: PhantomData<fn(L)>,
 }
 
-/// What prometheus has for counters and for gauges alike, and no trait.
+/// What counters and gauges of the prometheus crate have in common. The crate has no trait for it.
 pub trait Vector: Collector + Clone {
     /// One of the series.
     type Series;

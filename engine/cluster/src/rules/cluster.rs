@@ -36,8 +36,8 @@ pub struct SeenRule {
     pub status: Value,
     /// Whether this instance serves the rule.
     pub is_served: bool,
-    /// Whether a list told it, which knows better than what was seen before: an API server that was set back to an older state counts
-    /// from there.
+    /// Whether it comes from a list. A list is believed even if its version is lower than one that was seen before: the API server
+    /// may have been set back to an older state.
     pub is_listed: bool,
 }
 
@@ -45,7 +45,7 @@ pub struct SeenRule {
 #[derive(Clone, Debug)]
 pub struct RuleObject(Document);
 
-/// The schema of a rule is not half as deep. What is deeper did not come through it.
+/// The schema of a rule is not half as deep. The API server cannot have checked a deeper object against it.
 const MAX_DEPTH: usize = 64;
 
 impl Form for RuleObject {

@@ -1,6 +1,6 @@
 //! Rules from a folder, read again whenever it changes.
 //!
-//! A file is taken as a whole. What cannot be read keeps what it said before, and so does a folder that vanishes: rules are
+//! A file is taken as a whole. A file that cannot be read keeps its former rules, and so does a folder that vanishes: rules are
 //! removed by removing a file from a folder that can be read.
 
 mod read;
@@ -49,7 +49,7 @@ pub async fn follow(path: PathBuf, updates: mpsc::Sender<Update>, health: Health
         });
         let looked = tokio::select! {
             looked = looking => looked,
-            // A file system that does not answer keeps nobody from ending.
+            // A file system that does not answer must not keep the process from ending.
             () = shutdown.cancelled() => return,
         };
         let (scan, is_watched);

@@ -29,7 +29,7 @@ use crate::{
 /// All rules. Written by the one task that takes the updates.
 pub struct Index {
     language: Box<dyn ExpressionEngine>,
-    /// What the rules are for.
+    /// The layers of the engine, which decide what its rules need.
     layers: Layers,
     /// None until the API server was asked. Until then nothing is compiled: a kind that is not known yet is no mistake.
     kinds: Option<Arc<Kinds>>,
@@ -44,7 +44,7 @@ pub struct Index {
 /// What came of updates.
 #[derive(Debug, Default)]
 pub struct Outcomes {
-    /// What is in force now, if that is something else.
+    /// What is in force from here on, if the updates changed it.
     pub snapshot: Option<Snapshot>,
     /// What has become of the cluster's rules that may have changed. Nothing for those that are gone.
     pub reports: Vec<(RuleId, Option<Report>)>,
@@ -273,7 +273,7 @@ impl Index {
         Compiled { rule: rule.map(Arc::new), diagnostics }
     }
 
-    /// Puts the rule that a name stands for into the set. Whether that is another one.
+    /// Puts the rule that a name stands for into the set. Returns whether that changed the set.
     fn choose(&mut self, id: &RuleId) -> bool {
         let chosen = match self.file_of(id) {
             Some(path) => self.files.get(path).and_then(|file| file.rule(id)),
@@ -364,7 +364,7 @@ impl Compiled {
     }
 }
 
-/// What is wrong with the rules of a file. A kind that may come is not.
+/// What is wrong with the rules of a file. A kind that is not served is not: it may come.
 fn problems_of(rules: &[(RuleSource, Compiled)]) -> Vec<Problem> {
     let mut problems = Vec::new();
     let mut names = BTreeSet::new();

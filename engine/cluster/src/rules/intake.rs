@@ -19,13 +19,13 @@ use crate::{
     },
 };
 
-/// News that may wait. A loader that is faster than the index waits with its next.
+/// How many updates may wait. A loader that is faster than the index waits before it sends its next one.
 pub const QUEUE: usize = 1024;
 
-/// Where what comes of news goes.
+/// Where the results of updates go.
 #[derive(Debug)]
 pub struct Intake {
-    /// What the rules are for.
+    /// The layers of the engine, which decide what its rules need.
     pub layers: Layers,
     /// The rules in force, for whoever evaluates.
     pub in_force: InForce,
@@ -34,20 +34,20 @@ pub struct Intake {
     pub reports: mpsc::Sender<(RuleId, Option<Report>)>,
     /// Whether a rule waits for a kind.
     pub waiting: watch::Sender<bool>,
-    /// Where loaders are said to have loaded.
+    /// Where the intake says which loaders have loaded.
     pub health: Health,
     /// What is counted.
     pub metrics: Metrics,
 }
 
-/// What was told, so that it is not told again.
+/// What was logged and reported, so that it is not repeated.
 #[derive(Default)]
 struct Told {
     reports: HashMap<RuleId, Report>,
     problems: BTreeMap<PathBuf, Vec<Problem>>,
 }
 
-/// What came of a batch, and how long that took.
+/// What came of a batch.
 struct Applied {
     index: Index,
     outcomes: Outcomes,
@@ -88,7 +88,7 @@ impl Intake {
         }
     }
 
-    /// Counts an update. The loader that has loaded with it, if one has.
+    /// Counts an update. Returns the loader, if the update says that one has loaded.
     fn note(&self, update: &Update) -> Option<Loader> {
         match update {
             Update::Files(files) => self.metrics.rule_updates.at(&RuleOrigin::File).inc_by(files.len() as u64),

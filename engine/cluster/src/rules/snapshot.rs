@@ -27,7 +27,7 @@ impl Snapshot {
         Snapshot { rules, kinds, layers, requirements: OnceLock::new() }
     }
 
-    /// What the rules need. Worked out when somebody asks first: with thousands of rules it takes longer than the swap, for
+    /// What the rules need. Worked out when somebody first asks: with thousands of rules it takes longer than the swap, for
     /// which requests wait.
     pub fn requirements(&self) -> &Requirements {
         self.requirements.get_or_init(|| Requirements::of(&self.rules, self.layers))

@@ -39,7 +39,7 @@ struct Unread {
 
 impl<'de, F: Form> Deserialize<'de> for Watched<F> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        // Lent by the text of the answer, which kube has as a whole.
+        // Borrowed from the text of the answer, which kube holds as a whole.
         let json = <&'de RawValue>::deserialize(deserializer)?.get();
         let form = F::read(json.as_bytes());
         let metadata = match &form {

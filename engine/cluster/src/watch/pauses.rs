@@ -9,7 +9,7 @@ use tokio::time::{Instant, sleep_until, timeout};
 const MAX_PAUSE: Duration = Duration::from_secs(5);
 const FIRST_PAUSE: Duration = Duration::from_millis(200);
 
-/// Pauses that double, until there was none for a while.
+/// Pauses, each twice as long as the one before. They start over when no pause was needed for a while.
 #[derive(Debug, Default)]
 pub struct Pauses {
     tries: u32,
@@ -28,7 +28,7 @@ impl Iterator for Pauses {
 }
 
 impl Backoff for Pauses {
-    /// Called for whatever a watch tells, which begins with "I begin" even if nothing comes of it.
+    /// Called for every event of a watch. The first one only says that the watch begins, and is no sign that it works.
     fn reset(&mut self) {
         if self.last.is_some_and(|last| last.elapsed() > 2 * MAX_PAUSE) {
             *self = Pauses::default();
@@ -36,7 +36,7 @@ impl Backoff for Pauses {
     }
 }
 
-/// Tells when a watch that failed goes on: one that goes on without a change says nothing.
+/// Finds out when a watch that failed works again: a watch that works sends nothing as long as nothing changes.
 #[derive(Debug, Default)]
 pub(super) struct Calm {
     failed: Option<Instant>,
@@ -48,7 +48,7 @@ impl Calm {
         self.failed = Some(Instant::now());
     }
 
-    /// Waits until it has not failed for longer than between two tries, and `probe` has an answer: a try may hang for longer.
+    /// Waits until the last failure is longer ago than the longest pause, and `probe` gets an answer: a try may still be hanging.
     pub(super) async fn wait<F: Future<Output = bool>>(&mut self, probe: impl Fn() -> F) {
         loop {
             match self.failed {

@@ -29,7 +29,7 @@ const BOUND: Time = QUIET + 20 * SECOND;
 /// How a history ended well.
 #[derive(Debug, PartialEq, Eq)]
 enum End {
-    /// Nobody held beside another.
+    /// No two processes held at the same time.
     Good,
     /// A Lease was deleted, its holder could not write it again, and a process that never saw it made a new one.
     Hole,
@@ -66,7 +66,7 @@ enum Event {
     Fault,
 }
 
-/// What a process waits for: another life or another request of it does not.
+/// Who waits for an event: a request of a process in one of its lives. An event for an earlier life or request is ignored.
 #[derive(Clone, Copy)]
 struct Waiting {
     process: usize,
@@ -397,6 +397,6 @@ fn a_deleted_lease_makes_two_holders_only_where_the_docs_say_so() {
     let seeds = share::seeds(3_000, 100_000);
     let count = seeds.end - seeds.start;
     let holes = check(seeds, true);
-    // A history that nobody can reach would be no hole to document.
+    // The docs describe the hole, so that some history must end in it.
     assert!((1..=count / 20).contains(&(holes as u64)), "{holes} of {count} histories");
 }

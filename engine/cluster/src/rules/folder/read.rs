@@ -16,7 +16,7 @@ use crate::rules::{FileContent, Problem};
 /// A larger file is no file of rules.
 const MAX_BYTES: u64 = 16 << 20;
 
-/// The text of a file that looks like this.
+/// The text of a file that has this metadata.
 pub(super) fn read(path: &Path, metadata: &Metadata) -> Result<String, String> {
     // A pipe keeps whoever opens it waiting, and a device may have no end.
     if !metadata.is_file() {

@@ -35,7 +35,7 @@ type Print = (u64, u64, u64, (i64, i64), (i64, i64));
 /// What looking through a folder has found.
 #[derive(Debug, Default)]
 pub(super) struct Scan {
-    /// What is new of files.
+    /// The files that changed, with what they say. Nothing for those that are gone.
     pub(super) files: Vec<(PathBuf, Option<FileContent>)>,
     /// The folders that could be read. The first one is the folder itself.
     pub(super) folders: Vec<PathBuf>,
@@ -58,7 +58,7 @@ impl Folder {
         }
         let mut found = search(&self.path);
         if !self.gone(&found).is_empty() {
-            // A file that moved while the folders were looked through may have been seen in neither.
+            // A file that moved from one folder to another during the search may have been seen in neither.
             found = search(&self.path);
         }
         if let Some((folder, error)) = found.unreadable.first() {
@@ -252,7 +252,7 @@ mod tests {
         fs::write(below.join("b.yaml"), text("b")).unwrap();
         symlink(&below, folder.path.join("link")).unwrap();
         assert_eq!(tell(&mut folder), ["link/b.yaml b"]);
-        // Whoever may read everything is stopped by links: one that leads nowhere, and one that leads to itself.
+        // By links, because the test may run as root, who may read everything: one leads nowhere, and one to itself.
         fs::rename(&below, &away).unwrap();
         let gone = "FOLDER/link cannot be read: No such file or directory (os error 2); its rules stay as they were";
         assert_eq!(tell(&mut folder), [gone]);
@@ -269,7 +269,7 @@ mod tests {
     #[test]
     fn a_file_that_cannot_be_read_is_told_and_read_when_it_can() {
         let (_root, mut folder) = folder();
-        // Whoever may read everything is stopped by a link that leads nowhere.
+        // A link that leads nowhere, because the test may run as root, who may read everything.
         symlink("nowhere", folder.path.join("a.yaml")).unwrap();
         assert_eq!(tell(&mut folder), ["a.yaml: this file cannot be read: No such file or directory (os error 2)"]);
         fs::write(folder.path.join("nowhere"), text("a")).unwrap();

@@ -12,7 +12,7 @@ pub struct Found {
     pub files: Vec<PathBuf>,
     /// Folders that were read, in the order in which that was done.
     pub folders: Vec<PathBuf>,
-    /// Folders that could not be read, and what may be one, and why.
+    /// Folders that could not be read, or entries that may be folders, and why.
     pub unreadable: Vec<(PathBuf, std::io::Error)>,
 }
 
@@ -49,7 +49,7 @@ impl Found {
             }
             match fs::metadata(&entry) {
                 Ok(metadata) if metadata.is_dir() => self.add(&entry, seen),
-                // A file that cannot be looked at is told by whoever reads it.
+                // If a file cannot be looked at, reading it will fail and say why.
                 _ if is_manifest => self.files.push(entry),
                 Ok(_) => {}
                 // It may be a folder with rules, unless somebody removed it just now.

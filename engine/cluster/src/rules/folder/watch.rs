@@ -13,7 +13,7 @@ use tokio::sync::Notify;
 /// The folders that are listened to, each by itself: one that cannot be read is no reason not to hear of the others.
 pub(super) struct Watch {
     changed: Arc<Notify>,
-    /// Nothing if that cannot be had.
+    /// Nothing if the system gives us no watcher.
     watcher: Option<RecommendedWatcher>,
     folders: BTreeMap<PathBuf, Print>,
 }
@@ -34,7 +34,7 @@ impl Watch {
         Watch { changed, watcher: notify::recommended_watcher(tell).ok(), folders: BTreeMap::new() }
     }
 
-    /// Listens to these folders, which were looked through just now, and to no others. Whether it can.
+    /// Listens to these folders, which were looked through just now, and to no others. Returns whether it hears of all of them.
     pub(super) fn listen(&mut self, folders: &[PathBuf]) -> bool {
         let Some(watcher) = &mut self.watcher else { return false };
         let wanted = folders.iter().filter_map(|folder| Some((folder.clone(), print(folder)?)));
@@ -42,7 +42,7 @@ impl Watch {
         self.folders.retain(|folder, print| {
             let is_same = wanted.get(folder) == Some(print);
             if !is_same {
-                // It hears nothing if the folder is gone, and of the wrong one if that has moved.
+                // The watch hears nothing if its folder is gone, and of the wrong folder if that has moved away.
                 let _ = watcher.unwatch(folder);
             }
             is_same
@@ -50,7 +50,7 @@ impl Watch {
         for (folder, print) in wanted {
             if !self.folders.contains_key(&folder) && watcher.watch(&folder, RecursiveMode::NonRecursive).is_ok() {
                 self.folders.insert(folder, print);
-                // What happened between the look and this was not told.
+                // Nobody told what happened between the look at the folder and the start of the watch.
                 self.changed.notify_one();
             }
         }
@@ -78,12 +78,12 @@ mod tests {
         (root, folder, Watch::new(Arc::default()))
     }
 
-    /// Waits until a change is told.
+    /// Waits until a change is told. Returns false if none is.
     async fn is_told(watch: &Watch) -> bool {
         tokio::time::timeout(Duration::from_secs(30), watch.changed.notified()).await.is_ok()
     }
 
-    /// Waits until what was told is past.
+    /// Takes the changes that are told, until none comes for a while.
     async fn forget(watch: &Watch) {
         while tokio::time::timeout(Duration::from_millis(300), watch.changed.notified()).await.is_ok() {}
     }

@@ -109,7 +109,7 @@ fn rules_are_in_force_with_the_kinds_that_they_were_compiled_against() {
         namespaced: true,
         subresources: Vec::new(),
     };
-    // Without any rule there are other kinds in force too: a review is told by them what it is about.
+    // New kinds are in force even without any rule: they tell which kind a review is about.
     let kinds = Arc::new(Kinds::builtin().with([widget]));
     let snapshot = index.apply([Update::Kinds(Arc::clone(&kinds))]).snapshot.unwrap();
     assert!(snapshot.rules.rules().is_empty() && Arc::ptr_eq(&snapshot.kinds, &kinds));
@@ -161,7 +161,7 @@ fn a_rule_wakes_when_its_kind_comes_and_says_so_when_it_goes() {
     assert!(matches!(index.report(&id("a")).unwrap().outcome, Outcome::Waiting(_)));
 }
 
-/// The API server refuses a status that names one twice.
+/// The API server refuses a status that names a kind twice in `activeOn`.
 #[test]
 fn a_kind_that_a_rule_names_twice_is_told_once() {
     let origin = Origin::Cluster { uid: "uid".to_owned() };

@@ -14,7 +14,7 @@ use crate::holder::timing::Timing;
 pub(super) struct Process {
     name: usize,
     pub(super) election: Election,
-    /// Counts up when the process is another one. Such a process knows nothing of those before it.
+    /// Counts up when the process is started anew. It then knows nothing of what it knew before.
     pub(super) life: u64,
     pub(super) is_alive: bool,
     /// The clock that terms are counted by: what it shows at the start, and by how many parts in a million it is fast.
