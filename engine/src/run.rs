@@ -85,8 +85,8 @@ impl Settings {
     }
 }
 
-/// Runs an engine until it is told to end. `connect` makes a client, and is asked until it can. `counters` is what layers count.
-/// Whether every part ended as it should.
+/// Runs an engine until it is told to end. `connect` makes a client, and is called until it can. `counters` is what layers count.
+/// Returns whether every part ended as it should.
 pub async fn run<F>(
     connect: impl Fn() -> F,
     settings: Settings,
@@ -137,7 +137,7 @@ where
     Ok(end(tasks).await)
 }
 
-/// Starts to watch the rules of the cluster. What is seen of them comes out, for whoever writes their status.
+/// Starts to watch the rules of the cluster. Returns where the objects come out that it sees, for whoever writes their status.
 fn follow_rules(
     tasks: &mut JoinSet<()>,
     runtime: &Runtime,
@@ -155,10 +155,10 @@ fn follow_rules(
     seen_in
 }
 
-/// Starts to want the Lease. `listen` is where this replica is reached.
+/// Starts the task that tries to get the Lease. Others reach this replica at the port of `listen`.
 fn want_lease(tasks: &mut JoinSet<()>, runtime: &Runtime, settings: &Settings, listen: SocketAddr) -> Holder {
     if settings.address.is_none() {
-        warn!("Nobody can tell where other replicas reach this one: give --address");
+        warn!("The address of this replica is not known, so that other replicas cannot reach it: give --address");
     }
     let candidacy = Candidacy {
         namespace: settings.namespace.clone(),
@@ -173,8 +173,8 @@ fn want_lease(tasks: &mut JoinSet<()>, runtime: &Runtime, settings: &Settings, l
     holder
 }
 
-/// Says whether this replica holds the Lease, and on `/readyz` what keeps it from that, which is no reason not to be ready:
-/// others may hold it.
+/// Says in a metric whether this replica holds the Lease, and on `/readyz` what keeps it from that. It is ready all the same:
+/// others may hold the Lease.
 async fn follow_lease(mut holder: Holder, runtime: Runtime) {
     let mut problem = holder.problem();
     loop {
@@ -191,7 +191,7 @@ async fn follow_lease(mut holder: Holder, runtime: Runtime) {
     }
 }
 
-/// Waits until every part has ended. Whether each ended as it should.
+/// Waits until every part has ended, or one has panicked. Returns whether each ended as it should.
 async fn end(mut tasks: JoinSet<()>) -> bool {
     while let Some(ended) = tasks.join_next().await {
         if let Err(error) = ended {

@@ -48,10 +48,10 @@ use self::{
     queue::{Lane, Queue, Tokens, pause},
 };
 
-/// Who writes fields, for whoever asks the API server.
+/// The name under which the API server notes who wrote a field.
 const FIELD_MANAGER: &str = "portal-engine";
 
-/// The writer's state. It has one task.
+/// The writer's state. One task owns it.
 pub(crate) struct Writer {
     runtime: Runtime,
     metrics: EngineMetrics,
@@ -67,7 +67,7 @@ pub(crate) struct Writer {
     /// Rules of which only the counters changed.
     counted: Queue,
     tokens: Tokens,
-    /// Rules that are looked at again by themselves.
+    /// Rules that are looked at again at a certain time, even without news about them.
     delayed: BTreeSet<(Instant, RuleId)>,
     /// Rules whose last write failed, and why.
     failing: BTreeMap<RuleId, String>,
@@ -80,7 +80,7 @@ struct Known {
     seen: Option<SeenRule>,
     report: Option<Report>,
     counters: Option<Counters>,
-    /// Not before this: a write failed.
+    /// A write failed, and the rule is not looked at again before this time, unless there is news.
     not_before: Option<Instant>,
     failures: u32,
 }
@@ -188,7 +188,7 @@ impl Writer {
     }
 
     fn see(&mut self, id: RuleId, seen: Option<SeenRule>) {
-        // Of a rule that this instance does not serve, only what it left there matters.
+        // A rule that this instance does not serve matters only as long as its status has an entry of this instance.
         let matters = |seen: &SeenRule| {
             seen.is_served || entries(&seen.status).any(|entry| entry["instance"] == self.instance.as_str())
         };
@@ -213,7 +213,7 @@ impl Writer {
         self.wake(id);
     }
 
-    /// Forgets one of the two things that are known of a rule, and the rule with the second one.
+    /// Forgets one of the two things that are known of a rule, and the rule itself if the other one is forgotten already.
     fn forget_part(&mut self, id: &RuleId, forget: impl FnOnce(&mut Known)) {
         let Some(known) = self.rules.get_mut(id) else { return };
         forget(known);
@@ -261,7 +261,7 @@ impl Writer {
         }
     }
 
-    /// Starts the writes that may start. When to look again, if some have to wait.
+    /// Starts the writes that may start. Returns when to look again, if some have to wait.
     fn start_writes(&mut self) -> Option<Instant> {
         let now = Instant::now();
         while self.delayed.first().is_some_and(|(at, _)| *at <= now) {
@@ -292,7 +292,7 @@ impl Writer {
                 Ok(()) => {}
                 Err(None) => break,
                 Err(Some(_)) => {
-                    // It waits with the others of its kind.
+                    // Its lane has a pause after a failure: it waits with the other rules of its kind.
                     self.counted.remove(&id);
                     self.lane(&id).urgent.push(id);
                     continue;
@@ -310,12 +310,12 @@ impl Writer {
         wake
     }
 
-    /// Starts a write if the status is not what it should be. Whether one was started.
+    /// Starts a write if the status is not what it should be. Returns whether one was started.
     ///
     /// Counters go along with what else has changed; alone they need a token, and wait for their turn without one.
     fn start_write(&mut self, id: RuleId, has_token: bool) -> bool {
         if self.lane(&id).is_writing(&id) {
-            // What comes of that is a reason to look again.
+            // The rule is looked at again when the write that is under way has ended.
             return false;
         }
         let Some(known) = self.rules.get(&id) else { return false };
@@ -323,7 +323,7 @@ impl Writer {
         let (urgent, whole) = if seen.is_served {
             let Some(report) = &known.report else { return false };
             if seen.uid != report.uid || seen.generation != report.generation {
-                // One of the two is older. The other one is on its way.
+                // One of the two is about an older version of the rule. The newer one is on its way.
                 return false;
             }
             let (instance, namespace, now) = (&self.instance, &self.namespace, Timestamp::now());

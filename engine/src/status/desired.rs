@@ -48,7 +48,7 @@ pub(super) fn desired(current: &Value, wanted: &Wanted<'_>, is_alive: &dyn Fn(&V
         instances.len() - 1
     });
     wanted.entry(&mut instances[own]);
-    // Of the instances that serve a rule the first one sums up, so that there is one who writes.
+    // Of the instances that serve a rule, the first one by name writes the summary, so that only one does.
     let is_first = instances.iter().all(|entry| entry["instance"].as_str() >= Some(wanted.instance));
     if is_first {
         wanted.summary(&mut status, &instances);
@@ -57,7 +57,7 @@ pub(super) fn desired(current: &Value, wanted: &Wanted<'_>, is_alive: &dyn Fn(&V
     Value::Object(status)
 }
 
-/// The status of a rule that this instance does not serve, or not any more. The first of those that do sums up.
+/// The status of a rule that this instance does not serve, or not any more. The first instance that serves it sums up.
 pub(super) fn without(current: &Value, instance: &str) -> Value {
     let (mut status, mut instances) = parts(current);
     instances.retain(|entry| entry["instance"] != instance);

@@ -1,6 +1,6 @@
 //! Which other instances live. One that was renamed or removed must not leave its words in the status of rules for ever.
 //!
-//! An instance lives as long as its Lease is renewed, by our own clock: what its replicas write there is not compared with it. That
+//! An instance lives as long as we see its Lease change, by our own clock: the times in the Lease are not compared with it. That
 //! it is gone is known only from looking at its Lease for a while. An entry that does not say where its Lease is stays.
 
 use std::collections::{BTreeSet, HashMap};
@@ -53,7 +53,7 @@ struct Leases(HashMap<Instance, Known>);
 
 #[derive(Debug)]
 struct Known {
-    /// Holder and time of renewal, which are compared with nothing but themselves.
+    /// What the Lease said. It is only compared with what the same Lease says later.
     lease: Option<Value>,
     /// When that changed.
     since: Instant,
@@ -65,7 +65,7 @@ impl Instances {
         Instances { own: own.to_owned(), named: HashMap::new(), names: watch::Sender::default(), found, gone }
     }
 
-    /// Who finds out which of them are gone.
+    /// Makes the lookout, which finds out which of them are gone.
     pub(super) fn lookout(&self, client: Client, holder: Holder) -> Lookout {
         Lookout { client, holder, names: self.names.subscribe(), gone: self.found.clone() }
     }
@@ -119,7 +119,7 @@ fn instance(entry: &Value) -> Option<Instance> {
 }
 
 impl Lookout {
-    /// Looks on as long as this replica holds.
+    /// Looks at the Leases again and again, whenever this replica holds its own. Never returns.
     pub(super) async fn look(self) {
         let mut leases = Leases::default();
         let mut term = None;
@@ -154,7 +154,7 @@ impl Lookout {
     /// The Lease of an instance, if the API server says whether there is one.
     async fn lease(&self, (name, namespace): &Instance) -> Option<Option<Value>> {
         if !is_name(name) || !is_name(namespace) {
-            // Nobody can have such a name.
+            // No instance can have such a name, so that there is no Lease.
             return Some(None);
         }
         let leases: Api<Lease> = Api::namespaced(self.client.clone(), namespace);

@@ -9,7 +9,7 @@ use tokio::time::Instant;
 /// Writes of one kind of rules that are on their way at the same time.
 const WRITES: usize = 6;
 
-/// Writes of counters alone, in a second and at once.
+/// Writes of counters alone: how many per second, and how many at once after a quiet time.
 const COUNTER_RATE: f64 = 2.0;
 const COUNTER_BURST: f64 = 10.0;
 
@@ -69,7 +69,7 @@ pub(super) struct Lane {
 }
 
 impl Lane {
-    /// Whether a write may start. If not, when it may, unless that is when another one has ended.
+    /// Whether a write may start. If not, the time at which it may, or nothing if it has to wait for another write to end.
     pub(super) fn may_start(&self, now: Instant) -> Result<(), Option<Instant>> {
         if let Some(at) = self.not_before.filter(|at| *at > now) {
             return Err(Some(at));
