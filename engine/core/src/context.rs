@@ -8,7 +8,7 @@ use std::sync::LazyLock;
 
 use portal_expr::{Calls, ComputedId, Field, Function, FunctionId, Object, ObjectId, Parameter, Schema, Shape, Slot};
 
-/// The roots, in the order in which every schema declares them. `cluster` is between them: it has no value to ask for.
+/// The roots, in the order in which every schema declares them. Slot 3 is `cluster`, which has no value to ask for.
 pub(crate) const OBJECT: Slot = Slot(0);
 pub(crate) const METADATA: Slot = Slot(1);
 pub(crate) const REQUEST: Slot = Slot(2);
@@ -85,7 +85,7 @@ fn function(name: &str, id: FunctionId, parameters: [(&str, Shape, bool); 2], re
     Function { name: name.to_owned(), parameters: parameters.into(), result, id }
 }
 
-/// Adds the types of the table, with their sugar.
+/// Adds the types of the table, with the fields that the host computes for them.
 fn add_types(schema: &mut Schema) -> HashMap<&'static str, ObjectId> {
     let is_type = |line: &&str| !line.starts_with(' ');
     let ids: HashMap<&str, ObjectId> =

@@ -9,11 +9,11 @@ use crate::{kinds::Kind, object::Visible};
 /// One object and what happened to it.
 #[derive(Clone, Copy, Debug)]
 pub struct Event<'a> {
-    /// Who asks. None where no cluster is: then every rule is asked.
+    /// The loop that asks. None outside of a cluster: then every rule is asked, whichever loops it is for.
     pub front: Option<Front>,
     /// What is done to the object.
     pub operation: Operation,
-    /// The kind of the resource. With a subresource the object itself may be of another one.
+    /// The kind of the resource. With a subresource the object itself may be of another kind.
     pub kind: &'a Kind,
     /// The version that the object is written in.
     pub version: &'a str,
@@ -21,7 +21,7 @@ pub struct Event<'a> {
     pub subresource: Option<&'a str>,
     /// The namespace, for kinds that have one.
     pub namespace: Option<&'a str>,
-    /// The name. While one is still to be made up, what it will begin with.
+    /// The name. If the API server has yet to make one up, what it will begin with.
     pub name: &'a str,
     /// The object as it will be. Nothing on DELETE.
     pub object: Option<Visible<'a>>,

@@ -60,7 +60,7 @@ pub enum EvaluationError {
     /// The expression is a value that is neither true nor false.
     #[error("the rule is {0}, which is neither true nor false")]
     NotBool(String),
-    /// What the rule's `match` asks could not be told.
+    /// Whether the rule's `match` fits could not be found out.
     #[error("{0}")]
     Unanswered(String),
     /// The rule is about an object, and the request has none.

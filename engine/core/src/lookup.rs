@@ -35,7 +35,7 @@ pub enum Answer {
     Found(Vec<Arc<Object<'static>>>),
     /// The cache is not filled yet. Never taken for an empty answer.
     NotSynced,
-    /// Nobody may read this.
+    /// The engine may not read this, for this reason.
     Forbidden(String),
     /// A consistent read that is not at hand: fetch it and evaluate again.
     Needs,
@@ -48,7 +48,7 @@ pub trait Lookup {
 }
 
 impl Query {
-    /// Whether an object of this name is one that is asked for. Also how a change leads back to who asked.
+    /// Whether an object of this name is one that is asked for. When an object changes, it also tells whose questions that affects.
     pub fn selects(&self, kind: &Kind, object: Node<'_>, name: &str, namespace: Option<&str>) -> bool {
         let is_there = (&self.kind.group, &self.kind.kind) == (&kind.group, &kind.kind)
             && (self.namespace.is_none() || self.namespace.as_deref() == namespace);

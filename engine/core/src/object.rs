@@ -7,8 +7,8 @@ use portal_document::{Builder, Document, Error, Node, Options, Path};
 
 use crate::kinds::Kind;
 
-/// An object as rules may see it: without the values of a Secret, and without what Kubernetes keeps for itself, which has
-/// everything a second time. A Namespace has the label that the API server gives to each.
+/// An object as rules may see it: without the values of a Secret, and without what Kubernetes and kubectl keep in
+/// its metadata for themselves, which repeats the rest. A Namespace has the label that the API server gives to each.
 #[derive(Clone, Debug)]
 pub struct Object<'a>(Form<'a>);
 
@@ -35,7 +35,7 @@ const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
 /// The fields of a request that hold objects.
 const OBJECTS: [&str; 2] = ["object", "oldObject"];
 
-/// What is of no use to a rule. The annotation of a Secret has its values, too.
+/// What is of no use to a rule. In a Secret, the annotation would repeat the secret values.
 static DROPPED: LazyLock<[Path; 2]> = LazyLock::new(|| {
     let annotation = format!("metadata.annotations[{LAST_APPLIED:?}]");
     ["metadata.managedFields", &annotation].map(|path| Path::parse(path).expect("the path is right"))
@@ -63,8 +63,8 @@ impl<'a> Object<'a> {
         })
     }
 
-    /// An object of a kind out of JSON. What may not be seen of a Secret is never in memory; what the options drop and mask
-    /// is replaced.
+    /// An object of a kind out of JSON. What may not be seen of a Secret is never in memory. `drop` and `mask` of the
+    /// options are ignored.
     pub fn parse(json: &[u8], kind: &Kind, options: &Options<'_>) -> Result<Object<'static>, Error> {
         let known = masked(kind, None);
         let mut document = Document::parse(json, &Options { drop: &*DROPPED, mask: known, ..*options })?;
@@ -151,7 +151,7 @@ impl Form<'_> {
     }
 }
 
-/// What nobody may see of an object of a kind, which has values that are secret if either says that it is a Secret.
+/// What nobody may see of an object: the values of a Secret, which it is if its kind or the object itself says so.
 fn masked(kind: &Kind, object: Option<Node<'_>>) -> &'static [Path] {
     let is_secret = kind.group.is_empty() && kind.kind == "Secret";
     if is_secret || object.is_some_and(is_called_secret) { &*MASKED } else { &[] }

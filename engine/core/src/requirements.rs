@@ -54,8 +54,8 @@ pub struct Reach {
 /// A resource in a webhook configuration.
 #[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub struct WebhookResource {
-    /// The version that rules pin. It is the only one in an entry of its own, so that the API server converts other
-    /// versions to it: beside them it would come as it is, and the rules would pass it over. None for rules that take any.
+    /// The version that rules pin. Its entry has no other version, so that the API server converts objects to it: with others
+    /// in the entry, objects would come in those, and the rules would pass them over. None for rules that take any.
     pub pinned: Option<String>,
     /// The kind.
     pub kind: Arc<Kind>,
@@ -199,7 +199,7 @@ impl<'a> Builder<'a> {
         if let Some(selector) = &rule.matching.namespace_selector {
             self.kind(&selector.kind).watch(Reason::NamespaceSelector, numbers, None);
         }
-        // The network loop has no rules, and may lead to their actions.
+        // The network loop runs no rules, but its findings may lead to the actions of rules.
         let leads = |front: &Front| runs_in(*front) || (*front == Front::Network && layers.network);
         let acts = |action: &&Action| layers.actions && (action.on.is_empty() || action.on.iter().any(leads));
         for verb in rule.actions.iter().filter(acts).flat_map(|action| verbs(rule, action)) {
@@ -207,7 +207,7 @@ impl<'a> Builder<'a> {
         }
     }
 
-    /// Adds what a rule looks up, which is its own.
+    /// Adds what a rule looks up. Rules that are alike otherwise may differ in this.
     fn look_up(&mut self, rule: &'a Rule, number: usize) {
         if !rule.fronts.iter().any(|front| self.layers.run(*front)) {
             return;

@@ -18,7 +18,7 @@ pub struct Review<'a> {
     version: &'a str,
 }
 
-/// Why a review is none that can be judged.
+/// Why a review cannot be judged.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 pub enum ReviewError {
     /// It is something else.

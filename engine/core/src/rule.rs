@@ -86,7 +86,7 @@ pub struct LookupSite {
     pub namespace: Option<String>,
     /// Whether it asks for fresh answers.
     pub consistent: bool,
-    /// Whether the rule writes a selector, whatever comes of it.
+    /// Whether the call has a selector, even if that turns out to be nil.
     pub(crate) has_selector: bool,
 }
 
@@ -130,8 +130,8 @@ impl RuleSet {
     pub fn new(rules: Vec<Arc<Rule>>) -> RuleSet {
         let mut kinds = HashMap::new();
         let mut judges: Vec<Vec<(usize, usize)>> = Vec::new();
-        // Rules share the kinds of one snapshot, and there are far more rules than kinds: an address is told apart faster
-        // than a name.
+        // Rules share the kinds of one snapshot, and there are far more rules than kinds: addresses are compared faster
+        // than names.
         let mut known: HashMap<*const Kind, usize> = HashMap::new();
         for (number, rule) in rules.iter().enumerate() {
             for (place, judged) in rule.judged.iter().enumerate() {

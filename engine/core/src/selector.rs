@@ -7,7 +7,7 @@ use portal_expr::Value;
 
 use crate::rule::message::show;
 
-/// Requirements on labels, all of which must hold. Without any, all labels are meant. Two selectors with the same
+/// Requirements on labels, all of which must hold. Without any, all labels fit. Two selectors with the same
 /// requirements are equal.
 #[derive(Clone, Debug, Default, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub struct Selector {
@@ -70,7 +70,7 @@ impl Selector {
         Ok(Selector { requirements })
     }
 
-    /// Whether labels are meant. Without labels there are none.
+    /// Whether labels meet all requirements. None is an object without labels.
     pub fn matches(&self, labels: Option<Node<'_>>) -> bool {
         self.requirements.iter().all(|requirement| {
             let label = labels.and_then(|labels| labels.get_str(&requirement.key)).and_then(Node::as_str);
@@ -78,7 +78,7 @@ impl Selector {
         })
     }
 
-    /// Whether labels that an expression holds are meant.
+    /// Whether labels that are a value of an expression meet all requirements.
     pub(crate) fn matches_value(&self, labels: Value<'_>) -> Result<bool, String> {
         let entries = match labels {
             Value::Nil => Vec::new(),
@@ -91,7 +91,7 @@ impl Selector {
         }))
     }
 
-    /// Whether all labels are meant.
+    /// Whether there are no requirements, so that all labels fit.
     pub fn is_empty(&self) -> bool {
         self.requirements.is_empty()
     }

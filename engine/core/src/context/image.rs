@@ -9,7 +9,7 @@ pub struct Image<'a>(pub &'a str);
 
 const DEFAULT_REGISTRY: &str = "docker.io";
 
-/// Another name of it. Docker takes the two for one.
+/// Another name of the default registry. Docker treats both as one.
 const DEFAULT_REGISTRY_ALIAS: &str = "index.docker.io";
 const DEFAULT_TAG: &str = "latest";
 
@@ -40,7 +40,7 @@ impl<'a> Image<'a> {
 
     /// The tag. `latest` if there is neither a tag nor a digest.
     pub fn tag(self) -> Option<&'a str> {
-        // A digest as they all are is cut off at once: it is longer than all the rest.
+        // A digest of the usual form is cut off in one step: it is longer than all the rest.
         let digest = self.0.len().checked_sub(DIGEST_LENGTH);
         let digest = digest.filter(|start| self.0.as_bytes()[*start..].starts_with(b"@sha256:"));
         let mut has_digest = digest.is_some();

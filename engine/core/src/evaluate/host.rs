@@ -167,7 +167,7 @@ impl Host for RuleHost<'_> {
             (IMAGE_NAME, Value::Text(reference)) => Value::Text(Image(reference).name()),
             (IMAGE_TAG, Value::Text(reference)) => text(Image(reference).tag()),
             (IMAGE_SHA256, Value::Text(reference)) => text(Image(reference).sha256()),
-            // The object is not of the form that Kubernetes would take: the field is missing, as others are.
+            // The base has a type that Kubernetes would refuse, so that nothing can be computed: the field counts as missing.
             _ => Value::Nil,
         })
     }
@@ -198,7 +198,7 @@ impl Host for RuleHost<'_> {
     }
 }
 
-/// Why there is no answer. Never an empty one: a rule that cannot see must not pass.
+/// Why there is no answer. It is never treated as an empty answer: a rule that cannot see must not pass.
 pub(super) fn unanswered(answer: &Answer, what: &str) -> String {
     match answer {
         Answer::NotSynced => format!("{what} could not be read: the cache is not filled yet"),

@@ -26,7 +26,7 @@ use crate::{
     },
 };
 
-/// Compiles rules. Of rules with the same name the first one stays, and the others are told.
+/// Compiles rules. Of rules with the same name the first one stays, and the others are errors.
 pub fn compile(sources: &[RuleSource], kinds: &Kinds, engine: &dyn ExpressionEngine) -> (RuleSet, Vec<Diagnostic>) {
     let mut rules = Vec::new();
     let mut diagnostics = Vec::new();
@@ -168,7 +168,7 @@ impl<'a> Compiler<'a> {
         Matching::new(matching, &self.spec.exceptions, own, namespace)
     }
 
-    /// The kinds that `match` names. A kind that is not served is told; the rule works for the others.
+    /// The kinds that `match` names. A kind that is not served is reported; the rule works for the others.
     fn judged(&mut self) -> Vec<JudgedKind> {
         let mut judged: Vec<JudgedKind> = Vec::new();
         let mut missing = Vec::new();

@@ -48,8 +48,8 @@ pub fn load(document: Node<'_>, origin: Origin, base: Vec<Step>) -> Result<RuleS
     }
 }
 
-/// Reads the rule that an object of the cluster is. What kind it is says whoever has it from the API server: an item of a list may
-/// leave it out.
+/// Reads the rule that an object of the cluster is. The caller says which kind it asked the API server for: an item of a list may
+/// leave its kind out.
 pub fn load_object(object: Node<'_>, kind: RuleKind, origin: Origin) -> Result<RuleSource, Vec<Diagnostic>> {
     let mut loader = Loader { rule: None, origin, base: Vec::new(), problems: Vec::new() };
     match loader.load_custom(object, kind) {

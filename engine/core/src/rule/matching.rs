@@ -32,7 +32,7 @@ pub(crate) struct Matching {
 /// The labels of namespaces, and the kind that has them.
 #[derive(Debug)]
 pub(crate) struct NamespaceSelector {
-    /// As the API server serves it that the rule was compiled for.
+    /// The kind Namespace, from the kinds that the rule was compiled against.
     pub(crate) kind: Arc<Kind>,
     pub(crate) selector: Selector,
 }
@@ -49,12 +49,12 @@ struct Excepted {
 pub(crate) enum Verdict {
     Matches,
     Differs,
-    /// If the labels of the namespace fit.
+    /// It is, if the labels of the namespace fit.
     AskNamespace,
 }
 
 impl Matching {
-    /// Without the kind of namespaces their labels ask for nothing.
+    /// `namespace` is the kind Namespace. Without it `namespaceSelector` is left out, and the caller reports that.
     pub(crate) fn new(
         matching: &Match,
         exceptions: &[Exception],
@@ -92,14 +92,14 @@ impl Matching {
         }
         match &self.namespace_selector {
             None => Verdict::Matches,
-            // Nothing outside of namespaces has the labels of one.
+            // An object that is in no namespace has no labels of a namespace that could fit.
             Some(_) => event.namespace.map_or(Verdict::Differs, |_| Verdict::AskNamespace),
         }
     }
 
     fn fits_request(&self, event: &Event<'_>) -> bool {
         let is_named = |name: &str| self.subresources.iter().any(|subresource| subresource == name);
-        // What changes a running pod is part of what a rule for pods judges.
+        // The subresources that change a running pod count as the whole pod.
         let is_asked_for = event.is_of_whole() || event.subresource.is_some_and(is_named);
         is_asked_for && self.operations.contains(&event.operation)
     }
@@ -123,7 +123,7 @@ impl Matching {
         let objects = || event.object.into_iter().chain(event.old_object).map(Visible::root);
         (self.names.is_empty() || self.names.iter().any(|pattern| glob::matches(pattern, event.name)))
             && self.label_selector.as_ref().is_none_or(|selector| {
-                // Whether an object fits that is not there cannot be told. Evaluation says so.
+                // Whether a missing object fits cannot be told. The rule counts as matching, and its evaluation fails.
                 event.judged().is_none() || objects().any(|object| selector.matches(judged.labels(object)))
             })
     }

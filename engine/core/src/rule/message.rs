@@ -105,12 +105,12 @@ fn end_of_expression(text: &str) -> Option<usize> {
     None
 }
 
-/// The length of what follows a quote, up to the quote that closes it. Nothing if there is none: then it opens no text.
+/// The length of what follows a quote, up to the quote that closes it. Nothing if no quote closes it: then it opens no text.
 fn length_of_text(bytes: &[u8], quote: u8) -> Option<usize> {
     let mut at = 0;
     while let Some(byte) = bytes.get(at) {
         match byte {
-            // A text in backquotes is what it is.
+            // A text in backquotes has no escapes.
             b'\\' if quote != b'`' => at += 1,
             byte if *byte == quote => return Some(at + 1),
             _ => {}
@@ -130,14 +130,14 @@ pub(crate) fn show(value: Value<'_>) -> String {
     }
 }
 
-/// Text behind this depth is cut off anyway.
+/// Values that are nested deeper are left out: their text would be cut off anyway.
 const MAX_DEPTH: usize = 16;
 
 fn json(value: Value<'_>, depth: usize) -> String {
     if depth == MAX_DEPTH {
         return "…".to_owned();
     }
-    // What is longer than the longest value that is shown need not be written.
+    // Of each text, list and map only as much is written as can be shown at all.
     match value {
         Value::Nil => "null".to_owned(),
         Value::Text(text) => serde_json::Value::from(shorten(text, MAX_VALUE)).to_string(),

@@ -95,7 +95,7 @@ fn problems(action: &Action, modes: Option<&[Front]>) -> Vec<String> {
     if matches!(kind, Label | Annotate) && (action.key.is_none() || action.value.is_none()) {
         problems.push("label and annotate need `key` and `value`: add them".to_owned());
     }
-    // What the network loop finds is no rule's.
+    // Findings of the network loop come from no rule, so that no rule's `mode` has to name it.
     let is_left_out = |front: &Front| *front != Front::Network && modes.is_some_and(|modes| !modes.contains(front));
     let forms = [
         (
