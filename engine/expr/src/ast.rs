@@ -148,8 +148,8 @@ impl<'s> Tree<'s> {
         &self.node(id).kind
     }
 
-    /// The place of every node in characters, each before what it holds, that in the order in which it is written. It is
-    /// how the tree is compared with Go's.
+    /// The place of every node in characters: a node comes before its children, and these in the order in which they are
+    /// written. By this list the tree is compared with Go's.
     pub(crate) fn places(&self, source: &str) -> Vec<usize> {
         let mut characters = vec![0; source.len() + 1];
         source.char_indices().enumerate().for_each(|(character, (at, _))| characters[at] = character);

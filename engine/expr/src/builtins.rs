@@ -45,7 +45,7 @@ pub(crate) struct Builtin {
     pub(crate) run: Run,
 }
 
-/// What comes of the arguments, so that what is known of them is known of the result.
+/// How the result is made from the arguments, so that what is known of their fields is known of the result.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Gives {
     /// Something else: its type says everything.
@@ -85,7 +85,7 @@ pub(crate) enum Group {
 }
 
 impl Group {
-    /// What stands for nothing, in an expression, where functions of this group are concerned.
+    /// The default that a warning suggests for an argument of these functions that may be nil.
     pub(crate) fn nothing(self) -> &'static str {
         match self {
             Group::Text | Group::Time => "''",

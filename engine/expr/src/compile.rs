@@ -143,7 +143,7 @@ impl<'s> Compiler<'s> {
             return typed;
         }
         let Typed { op, known } = typed?;
-        // Nobody further up can say it any more.
+        // The origin is dropped here, so that nobody further up could note that it is read.
         if let Some(origin) = known.origin {
             self.facts.read(origin);
         }

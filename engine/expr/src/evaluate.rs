@@ -154,7 +154,7 @@ impl<'a, 'm> Evaluation<'a, 'm> {
         }
     }
 
-    /// A field that the host computes. Nothing has none.
+    /// A field that the host computes. nil has no such field.
     #[inline(never)]
     fn computed(
         &self,
@@ -218,7 +218,7 @@ impl<'a, 'm> Evaluation<'a, 'm> {
     fn follow(&self, op: &'a Op, node: Node<'a>, keys: &'a [Key], missing: Missing) -> Outcome<'a> {
         match node.follow(keys) {
             Ok(found) => Ok(missing.or(found.map_or(Value::Nil, Value::from_node))),
-            // Says what is on the way.
+            // Goes the way once more, for an error that says which value has no fields.
             Err(NoObject) => self.fetch_all(op, Value::Node(node), keys, missing),
         }
     }

@@ -202,7 +202,7 @@ impl<'a> Explanation<'a, '_> {
                 let arguments: Vec<String> = arguments.iter().map(|argument| self.describe(argument, place)).collect();
                 format!("{}({})", builtin.name, arguments.join(", "))
             }
-            // What is asked for, without the questions: `len(pods)`.
+            // The kind that is asked for, without the function and its arguments: `len(pods)`.
             Kind::Call { site, .. } => match self.program.calls.get(*site as usize) {
                 Some(call) if !call.names.is_empty() => call.names.join("."),
                 _ => "the value".to_owned(),

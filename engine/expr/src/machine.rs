@@ -102,7 +102,7 @@ impl<'a> Machine<'a> {
         self.step((count as u64 / 2 + bytes as u64 / BYTES_PER_STEP).saturating_mul(rounds))
     }
 
-    /// Counts elements that are made. Like Go's, this budget is spent when nothing of it is left.
+    /// Counts elements that are made. As in Go, the element that uses up the budget is already an error.
     pub(crate) fn count_elements(&self, count: u64) -> Result<(), Failure> {
         match self.elements.get().checked_sub(count) {
             Some(left) if left > 0 => {

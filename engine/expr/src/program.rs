@@ -208,7 +208,7 @@ pub(crate) enum Constant {
     Bytes(Box<[u8]>),
 }
 
-/// What a field is that is missing.
+/// The value of a field that is missing.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Missing {
     Nil,

@@ -16,7 +16,7 @@ pub(crate) struct Refusal {
 pub(super) enum Check {
     /// Parameters, of which the last ones may be left out, and the type of the result.
     Parameters(&'static [Parameter], usize, Type),
-    /// A function that knows.
+    /// A function that checks the call, and says what it returns.
     With(fn(&[Type]) -> Result<Type, Refusal>),
 }
 

@@ -72,7 +72,7 @@ fn best<'a>(machine: &Machine<'a>, arguments: Arguments<'_, 'a>, loses: Comparis
 
 struct Best<'m, 'a> {
     machine: &'m Machine<'a>,
-    /// How a number compares that is given up for another.
+    /// How the best number so far compares with one that replaces it.
     loses: Comparison,
     found: Value<'a>,
 }

@@ -118,8 +118,8 @@ pub(super) fn split_after<'a>(machine: &Machine<'a>, arguments: Arguments<'_, 'a
     pieces(machine, arguments, true)
 }
 
-/// The parts of text between separators, which they may keep. Without a separator, its characters. The last of a limited
-/// number of parts is all that is left.
+/// The parts of text between separators; with `keep`, each with the separator that ends it. Without a separator, its
+/// characters. The last of a limited number of parts is all that is left.
 fn pieces<'a>(machine: &Machine<'a>, arguments: Arguments<'_, 'a>, keep: bool) -> Answer<'a> {
     let [text, separator, rest @ ..] = arguments else { return Err(Failure::arguments()) };
     let (mut text, separator) = (text_of(*text)?, text_of(*separator)?);
@@ -208,7 +208,7 @@ pub(super) fn join<'a>(machine: &Machine<'a>, arguments: Arguments<'_, 'a>) -> A
         _ => return Err(Failure::arguments()),
     };
     let items = match list_of(list)? {
-        // Numbers, however few.
+        // Their elements are numbers. Ranges and bytes without any element are refused too.
         Sequence::Range { .. } | Sequence::Bytes(_) => return Err(Failure::new("cannot join what is not text")),
         items => items,
     };

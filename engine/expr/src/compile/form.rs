@@ -1,7 +1,7 @@
 //! What the fields of a value are, as far as it is known before there is a value. A form follows a value through operators and
 //! functions, so that a field is found, or found to be mistyped, wherever a value of the schema has got to.
 //!
-//! A value is of its form, or nil. Of several forms that a value may have all are kept: a field must be one of them.
+//! A value is of its form, or nil. Of several forms that a value may have all are kept: one of them must have a field that is read.
 
 use std::rc::Rc;
 
@@ -11,7 +11,7 @@ use crate::{
     types::Type,
 };
 
-/// More forms than a rule can mean. What comes after them is anything.
+/// How many forms of a value are kept. Those beyond count as anything: no rule means so many.
 const MAX_ALTERNATIVES: usize = 8;
 
 /// How much of two forms is compared. They may have been put together so that there is no end to it.

@@ -85,7 +85,7 @@ impl<'s> Compiler<'s> {
         self.member_field(at, base, name)
     }
 
-    /// A field in rules. It must be one of what the value may be; a value that is something else tells so when it runs.
+    /// A field in rules. One of the forms that the value may have must have it; that a value has another form shows when it runs.
     pub(super) fn member_field(&mut self, at: u32, base: Typed<'s>, name: &str) -> Result<Typed<'s>, Error> {
         let mut read = None;
         let mut missing = None;

@@ -78,7 +78,7 @@ impl<'s> Compiler<'s> {
                             }
                         }
                     }
-                    // Whoever comes this far has not failed.
+                    // Whatever the answer was: with an operand that is nil the comparison would have failed.
                     _ if operator.is_ordering() => {
                         let (left, right) = (self.way(*left), self.way(*right));
                         self.present.extend(left.into_iter().chain(right));

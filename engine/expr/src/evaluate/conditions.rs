@@ -15,7 +15,7 @@ use crate::{
 const MAX_FREE_TEXT: usize = 64;
 
 impl<'a> Evaluation<'a, '_> {
-    /// Runs an operation that should be a bool. If it is none, the place of whoever asks is to blame.
+    /// Runs an operation that should be a bool. If it is none, the error points at `asker`.
     #[inline]
     pub(super) fn truth(&self, op: &'a Op, frame: &Frame<'a>, asker: u32) -> Result<bool, Stopped> {
         self.step(op)?;

@@ -17,7 +17,7 @@ pub(crate) fn sort_order(order: Option<Value<'_>>) -> Result<bool, Failure> {
     }
 }
 
-/// What follows the keys, in the order of the keys. Where keys are equal, the order stays as it is.
+/// The values that belong to the keys, in the order of the keys. Where keys are equal, the order stays as it is.
 pub(crate) fn sort_by_keys<'a>(
     machine: &Machine<'a>,
     keyed: &mut [Entry<'a>],

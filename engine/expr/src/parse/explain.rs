@@ -75,7 +75,7 @@ fn expected(tried: &[Rule]) -> String {
     } else if tries(&[Rule::property, Rule::identifier, Rule::piped_predicate_call]) {
         words.push("a name");
     }
-    // After an element of an array or an argument, which could have been the name of one.
+    // After an element of an array, or after an argument, where a `=` was tried because it could have been the argument's name.
     if tries(&[Rule::operator]) && tries(&[Rule::assign, Rule::close_bracket]) {
         words.push("`,`");
     }

@@ -64,7 +64,7 @@ fn raw(rest: &str) -> usize {
     let mut at = 1;
     while let Some(found) = rest[at..].find('`') {
         at += found + 1;
-        // Two are one in the text.
+        // Two backticks in a row stand for one in the text.
         if !rest[at..].starts_with('`') {
             return at;
         }

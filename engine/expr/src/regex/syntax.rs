@@ -105,7 +105,7 @@ impl<'p> Parser<'p> {
         }
     }
 
-    /// Adds to the innermost group. Never ends a repetition, which is what it returns.
+    /// Adds an item to the innermost group. Returns whether it is a repetition, which it never is.
     fn push(&mut self, tree: Hir) -> bool {
         if let Some(group) = self.groups.last_mut() {
             group.items.push(Item { tree, repeats: 1 });
@@ -129,7 +129,7 @@ impl<'p> Parser<'p> {
         self.push(tree)
     }
 
-    /// Reads anything but a repetition, of which the first character is gone.
+    /// Reads an item that is no repetition. Its first character was read before.
     fn item(&mut self, character: char) -> Result<bool, String> {
         let flags = self.flags;
         Ok(match character {

@@ -175,7 +175,7 @@ impl<'a> Fields<'a> {
         Ok(entries)
     }
 
-    /// What a key has that is not there.
+    /// The value of a key that is not there.
     pub(crate) fn missing(self) -> Value<'a> {
         match self.keys() {
             Keys::Groups => Value::EMPTY,

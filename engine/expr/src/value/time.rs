@@ -269,8 +269,8 @@ fn date(days: i64) -> (i64, u8, u8) {
     (year, month as u8, day as u8)
 }
 
-/// The moment as the database of zones takes it, which knows the years up to 9999: the calendar and the rules that end it
-/// are the same every 400 years.
+/// The moment as the database of zones takes it, which knows the years up to 9999. A later moment is replaced by
+/// one with the same place in a cycle of 400 years: the calendar and the last rules of a zone repeat by then.
 fn timestamp(moment: Moment) -> Timestamp {
     const PERIOD: i64 = DAYS_OF_400_YEARS * SECONDS_OF_DAY;
     let last = Timestamp::MAX.as_second();

@@ -52,8 +52,8 @@ fn word(number: f64) -> Option<&'static str> {
 /// Writes a number plainly between two bounds, and otherwise with an exponent of at least so many digits.
 fn decimal(text: &mut Text<'_, '_>, number: f64, from: f64, to: f64, least: usize) -> Result<(), Failure> {
     let is_plain = number == 0.0 || (from..to).contains(&number.abs());
-    // The shortest digits that mean this number, which are then rounded from it once more: where two are as near, Go takes
-    // the even one. Beside a power of two the nearest digits may mean the number below it.
+    // The shortest digits that mean this number. If two are equally near, Go takes the even one, so the number is rounded to as
+    // many digits once more. Beside a power of two the result may mean the number below it, and is not used.
     let shortest = Scientific::new(format_args!("{number:e}"));
     let precision = shortest.fraction().len();
     let rounded = Scientific::new(format_args!("{number:.precision$e}"));
@@ -75,7 +75,7 @@ fn decimal(text: &mut Text<'_, '_>, number: f64, from: f64, to: f64, least: usiz
     }
 }
 
-/// A number as `-1.5e-7`, in a place of its own.
+/// A number as `-1.5e-7`, in a buffer on the stack.
 struct Scientific {
     bytes: [u8; 32],
     length: usize,

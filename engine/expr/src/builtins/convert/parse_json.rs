@@ -190,8 +190,8 @@ impl<'a> Parser<'_, 'a> {
         Ok(character)
     }
 
-    /// Reads four digits after `u`, and the same again for the second half of a pair. A half without the other is not
-    /// known.
+    /// Reads four digits after `u`, and the same again for the second half of a pair. A half without the other
+    /// becomes U+FFFD.
     fn unicode(&mut self) -> Result<char, Failure> {
         let hex = |at: usize| {
             let digits = self.text.get(at..at + 4).filter(|text| text.bytes().all(|byte| byte.is_ascii_hexdigit()))?;

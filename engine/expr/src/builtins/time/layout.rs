@@ -139,7 +139,7 @@ fn element(text: &str) -> Option<(Element, usize)> {
     if text.starts_with(['.', ',']) {
         return fraction(text);
     }
-    // The underscore before a year is only that.
+    // Before a year the underscore is plain text.
     if text.starts_with("_2006") {
         return None;
     }

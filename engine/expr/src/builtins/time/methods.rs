@@ -43,7 +43,7 @@ pub(crate) static METHODS: &[Method] = &[
     part("Hour", "the hour, 0 to 23", |time| i64::from(time.civil().hour)),
     part("Minute", "the minute", |time| i64::from(time.civil().minute)),
     part("Second", "the second", |time| i64::from(time.civil().second)),
-    part("Nanosecond", "what comes after the second", |time| i64::from(time.moment.nanoseconds())),
+    part("Nanosecond", "the nanoseconds after the whole second", |time| i64::from(time.moment.nanoseconds())),
     part("Weekday", "the day of the week, 0 for Sunday", |time| i64::from(time.civil().weekday())),
     part("YearDay", "the day of the year, from 1", |time| i64::from(time.civil().year_day())),
     part("Unix", "seconds since 1970", |time| time.moment.seconds()),
@@ -117,7 +117,7 @@ pub(crate) static METHODS: &[Method] = &[
 ];
 
 impl Method {
-    /// Whether it can be called with these. Go's `nil` is a timezone too, until one is needed.
+    /// Whether it can be called with these. `nil` passes for a timezone, as in Go, and fails when the call runs.
     pub(crate) fn check(&self, types: &[Type]) -> Result<(), Refusal> {
         let (name, expected) = (self.name, self.parameters.len());
         if types.len() != expected {

@@ -187,8 +187,8 @@ impl<'v> Parts<'v> {
         if let Some(offset) = zone.offset_of(name, local) {
             return Ok(Time { moment: Moment::new(local - i64::from(offset), self.nanoseconds), zone });
         }
-        // An abbreviation that is not known says nothing about the moment, except `GMT+3`. Go takes it for UTC, and shows
-        // the offset of the latter without reckoning with it.
+        // With an abbreviation that is not known, Go takes the time for UTC. Of `GMT+3` it shows the offset, and does not
+        // subtract it either.
         let hours: i32 = name.strip_prefix("GMT").and_then(|hours| hours.parse().ok()).unwrap_or(0);
         let zone = Zone::Fixed { name, offset: hours * 3600 };
         Ok(Time { moment: Moment::new(local, self.nanoseconds), zone })
