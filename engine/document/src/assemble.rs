@@ -78,7 +78,7 @@ impl Assembler {
         Assembler { texts, scratch: Scratch::take(), top, peak: 0 }
     }
 
-    /// Whether words can number one more value with a text.
+    /// Whether the places of one more value and its text still fit into a word.
     pub(crate) fn has_room_for(&self, text: &str) -> bool {
         self.scratch.words.len() <= MAX_LENGTH && self.scratch.text.len() + text.len() <= MAX_LENGTH
     }

@@ -13,7 +13,7 @@ impl<'d> Node<'d> {
     pub fn same(self, other: Node) -> bool {
         let mut pairs = vec![(self, other)];
         while let Some((left, right)) = pairs.pop() {
-            // Values of one document may be shared with it, and most old objects have most of the new one's.
+            // Within one document equal words are equal values: the old and the new object of a review have many in common.
             if left.is_identical(right) {
                 continue;
             }

@@ -40,7 +40,7 @@ pub enum Error {
     /// The input is not YAML.
     #[error("{at}: {problem}")]
     Yaml {
-        /// Where it stops to be.
+        /// The first place that is not YAML.
         at: Position,
         /// What the parser of YAML says.
         problem: String,

@@ -24,7 +24,7 @@ pub(crate) struct Situation {
 /// A text that stands in JSON as it is, with what comes behind it: a quote, and a colon if it is a key.
 #[derive(Clone, Copy)]
 pub(crate) struct Guess {
-    /// The first bytes of it. When it is shorter, anything.
+    /// The first 16 bytes of it. Behind the end of a shorter text, anything.
     start: [u64; 2],
     /// Bytes with what comes behind. Never zero.
     length: u32,

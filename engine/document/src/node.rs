@@ -51,7 +51,7 @@ pub struct Array<'d> {
 #[derive(Debug, Clone, Copy)]
 pub struct Object<'d> {
     document: &'d Document,
-    /// Position of the first of as many values.
+    /// Position of the first value. There are as many values as keys.
     first: usize,
     /// Keys of the interner if the object has a shape, otherwise of the document.
     keys: &'d [u32],

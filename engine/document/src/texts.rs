@@ -10,12 +10,12 @@ use crate::{
 pub(crate) struct Texts {
     pub(crate) interner: &'static Interner,
     pub(crate) interning: Interning,
-    /// What tells this document from those that are no reason to give its values a symbol.
+    /// Where the document comes from. A value gets a symbol when documents of two origins have it.
     pub(crate) origin: u32,
 }
 
-/// Texts that lie in a document, by hash: an address or a time is there several times in most. Of an earlier document
-/// too, which does no harm, because what lies at the place is compared.
+/// Texts that lie in a document, by hash: an address or a time is there several times in most. A place may be
+/// left from an earlier document, which does no harm, because the text at the place is compared.
 pub(crate) struct Recent([Place; RECENT]);
 
 #[derive(Clone, Copy, Default)]

@@ -14,11 +14,11 @@ pub(crate) struct Progress {
 const LEAST_ROOM: usize = 1024;
 
 impl Progress {
-    /// That of somebody who does not know.
+    /// For a caller that does not know how far it is.
     pub(crate) const UNKNOWN: Progress = Progress { done: 1, total: 2 };
 
-    /// The room to have for something of which there is an amount so far and some is needed now: what the rest of the
-    /// input lets expect, but not more than twice as much as there is. Doubling as usual would let a hostile body cost a
+    /// The room to reserve where `used` is taken so far and `needed` will be taken at least: what the rest of the
+    /// input will probably take, but not more than twice as much as there is. Doubling as usual would let a hostile body cost a
     /// multiple of what its document needs.
     fn room(self, used: usize, needed: usize) -> usize {
         let expected = used as f64 * 1.01 * self.total as f64 / self.done.max(1) as f64;

@@ -17,7 +17,7 @@ pub(super) struct Pool<T: ?Sized + 'static> {
     current: AtomicUsize,
 }
 
-/// As large for each, so that a thing is two steps from its number.
+/// All chunks have the same size, so that two steps lead from a number to its thing.
 type Chunk<T> = Box<[OnceLock<&'static T>; CHUNK]>;
 
 const CHUNK: usize = 1 << 10;

@@ -220,7 +220,7 @@ impl<'o> Loader<'o> {
                 self.complete(height, at)
             }
             Some(Anchor::Open) => Err(Error::AliasWithin { at }),
-            // The parser knows its anchors, so that this is one that it did not tell.
+            // The parser refuses an alias without an anchor, so that this is an anchor that it never reported.
             None => Err(Error::Yaml { at, problem: "alias stands for nothing".to_owned() }),
         }
     }
@@ -263,7 +263,7 @@ impl<'o> Loader<'o> {
         let Options { drop, mask, .. } = self.options;
         let line = self.line.unwrap_or(end_line);
         let document = self.assembler.finish();
-        // Only now: what is to be dropped or masked may have come through an alias from where it is not.
+        // Only at the end: an alias may have put a value where it is to be dropped or masked, although its anchor is elsewhere.
         let is_final = drop.is_empty() && mask.is_empty();
         let document = if is_final { document } else { Document::copy_of(document.root(), self.options) };
         YamlDocument { line, document }

@@ -66,7 +66,7 @@ struct Search<'s> {
     found: Option<Position>,
     /// How many steps have been found.
     matched: usize,
-    /// The containers around, of those on the way and below it.
+    /// The containers that are open at this place.
     frames: Vec<Frame>,
 }
 
@@ -89,7 +89,7 @@ impl Search<'_> {
             Event::SequenceStart(..) => self.value(None, at, Some(false)),
             Event::MappingStart(..) => self.value(None, at, Some(true)),
             Event::SequenceEnd | Event::MappingEnd => {
-                // What ends on the way has not had the next step.
+                // A container on the way that ends did not have the next step.
                 self.frames.pop().is_some_and(|frame| frame.is_on_way)
             }
             _ => false,
@@ -108,7 +108,7 @@ impl Search<'_> {
                 frame.count += 1;
                 let step = self.path.get(self.matched).filter(|_| frame.is_on_way);
                 if frame.is_mapping && number % 2 == 0 {
-                    // A key. What follows it is on the way if it is the one.
+                    // A key. If it is the next step, its value is on the way.
                     if let (Some(Step::Field(name)), Some(text)) = (step, text)
                         && *name == text
                     {
