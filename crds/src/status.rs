@@ -65,7 +65,7 @@ pub struct InstanceStatus {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub violation_count: Option<i64>,
 
-    /// When the instance took the rule as it is.
+    /// When the instance last loaded a version of the rule, or switched it on or off.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_applied: Option<Time>,
 

@@ -12,7 +12,7 @@ use crate::schema::{add_validation, tidy};
 use crate::status::RuleStatus;
 
 /// A kind of rule. kube makes one kind from one struct, so each has a wrapper of its own around the one [`RuleSpec`],
-/// which is there neither in YAML nor, thanks to `Deref`, for who reads the rule.
+/// which shows neither in YAML nor, thanks to `Deref`, in code that reads a rule.
 macro_rules! rule_kind {
     ($kind:tt, $spec:ident, $short:tt $(, $scope:ident)?) => {
         #[doc = concat!("What a ", $kind, " says.")]

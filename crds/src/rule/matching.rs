@@ -62,7 +62,8 @@ pub struct Match {
     pub names: Vec<String>,
 
     /// Whether a rule for Pod also judges what makes pods: Deployment, StatefulSet, DaemonSet, ReplicaSet, Job, CronJob. People
-    /// are then told at the Deployment. A rule that reads `object` is never widened so.
+    /// then hear of a violation when they change the Deployment. A rule that reads `object` or `request` judges only the kinds
+    /// that it names.
     #[serde(default = "yes")]
     pub pod_controllers: bool,
 }
