@@ -17,7 +17,7 @@ pub(crate) struct Arguments {
 }
 
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
-    // Into memory first: the library panics when nobody reads on.
+    // Into memory first: the library panics when standard output is closed while it writes.
     let mut script = Vec::new();
     clap_complete::generate(arguments.shell, &mut CommandLine::command(), "portal", &mut script);
     Ok(output::print(&script)?)

@@ -36,7 +36,7 @@ pub(crate) struct Arguments {
     #[arg(long, env = "PORTAL_RULES_FROM_CLUSTER")]
     rules_from_cluster: bool,
 
-    /// Load only those of them whose labels fit, such as `team=payments`
+    /// Load only the rules of the cluster whose labels fit this selector, such as `team=payments`
     #[arg(long, value_name = "SELECTOR", env = "PORTAL_RULE_SELECTOR", default_value = "")]
     rule_selector: String,
 
@@ -52,7 +52,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "NAMESPACE", env = "PORTAL_NAMESPACE", default_value = "portal-system")]
     namespace: String,
 
-    /// Who this replica is, as the Lease tells it: the name of the pod, or else of the host
+    /// The name of this replica in the Lease: that of the pod. Unset: the name of the host
     #[arg(long, value_name = "NAME", env = "PORTAL_IDENTITY")]
     identity: Option<String>,
 
@@ -60,12 +60,12 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "ADDRESS", env = "PORTAL_LISTEN", default_value = "0.0.0.0:8080")]
     listen: SocketAddr,
 
-    /// Where other replicas reach this one, as the Lease tells it: the IP of the pod. Else that of `--listen`, or of the host's
-    /// name if that is every address
+    /// The IP by which other replicas reach this one, which they read in the Lease: that of the pod. Unset: the IP of `--listen`,
+    /// or, if that stands for every address, the one of the host's name
     #[arg(long, value_name = "IP", env = "PORTAL_ADDRESS")]
     address: Option<IpAddr>,
 
-    /// How the API server is reached; else KUBECONFIG, ~/.kube/config or the pod's ServiceAccount
+    /// The kubeconfig by which the API server is reached. Unset: KUBECONFIG, ~/.kube/config or the pod's ServiceAccount
     #[arg(long, value_name = "FILE", env = "PORTAL_KUBECONFIG")]
     kubeconfig: Option<PathBuf>,
 
@@ -129,7 +129,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         let connect = || client::connect(kubeconfig.as_deref());
         run::run(connect, settings, counters, shutdown).await.map_err(anyhow::Error::from)
     });
-    // Not waiting for what blocks: a file system may never answer.
+    // Does not wait for threads that block: a file system may never answer.
     runtime.shutdown_background();
     Ok(if ended? { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }

@@ -62,7 +62,7 @@ struct Environment {
 /// The deepest value that is printed, as the language's own functions have it: each level takes stack.
 const MAX_DEPTH: usize = 256;
 
-/// What `--env` is for an environment on each line.
+/// The value of `--env` that says that each line has its own environment.
 const STANDARD_INPUT: &str = "-";
 
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
@@ -117,7 +117,7 @@ fn run_lines(answer: impl Fn(&str) -> anyhow::Result<Json>) -> anyhow::Result<()
     for (index, line) in std::io::stdin().lock().lines().enumerate() {
         let line = line.context("standard input is not text")?;
         if !line.is_empty() {
-            let answer = answer(&line).with_context(|| format!("line {} is no question", index + 1))?;
+            let answer = answer(&line).with_context(|| format!("line {} cannot be read", index + 1))?;
             writeln!(out, "{answer}").map_err(Unwritten::from)?;
         }
     }

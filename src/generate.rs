@@ -35,9 +35,9 @@ enum What {
     PortalRule,
     /// The tables of the fields of a rule, as Markdown
     RuleSchema,
-    /// What PortalClusterRule has besides them, as Markdown
+    /// What PortalClusterRule has besides the fields of a rule, as Markdown
     PortalClusterRulePage,
-    /// What PortalRule has besides them, as Markdown
+    /// What PortalRule has besides the fields of a rule, as Markdown
     PortalRulePage,
     /// The reference page of the engine's metrics, as Markdown
     Metrics,

@@ -32,7 +32,7 @@ fn main() -> ExitCode {
                 return ExitCode::SUCCESS;
             }
             eprintln!("error: {error:#}");
-            // For `check` and `test`, 1 is what came out, and that is not known here.
+            // `check` and `test` end with 1 for what they found, which must not be claimed for output that was not written.
             if unwritten.is_some() { ExitCode::from(2) } else { ExitCode::FAILURE }
         }
     }

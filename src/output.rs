@@ -3,7 +3,7 @@
 use std::fmt;
 use std::io::{self, Write as _};
 
-/// What came of a subcommand could not be written.
+/// The output of a subcommand could not be written.
 #[derive(Debug)]
 pub(crate) struct Unwritten(io::Error);
 
@@ -15,7 +15,7 @@ pub(crate) fn print(text: impl AsRef<[u8]>) -> Result<(), Unwritten> {
 }
 
 impl Unwritten {
-    /// Whether whoever reads has seen enough, as `head` does.
+    /// Whether the reader closed the pipe, as `head` does when it has seen enough.
     pub(crate) fn is_closed(&self) -> bool {
         self.0.kind() == io::ErrorKind::BrokenPipe
     }

@@ -215,7 +215,7 @@ impl Expected {
         let json = json.as_deref().unwrap_or("{}");
         serde_json::from_str(json).map_err(|error| {
             let message = error.to_string();
-            // The place in the JSON is nobody's.
+            // The place in the JSON means nothing to the user, who wrote YAML.
             let message = message.rsplit_once(" at line ").map_or(&*message, |(message, _)| message);
             shown(place::place(text, json, error.column()), message.to_owned())
         })

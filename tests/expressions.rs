@@ -61,15 +61,15 @@ fn a_line_that_is_no_question_is_named() {
         String::from_utf8(output.stderr).unwrap()
     };
     expect![[r#"
-        error: line 2 is no question: 1:1: expected a value, found `x`
+        error: line 2 cannot be read: 1:1: expected a value, found `x`
     "#]]
     .assert_eq(&said("{\"expr\": \"1\", \"env\": {}}\nx\n"));
     expect![[r#"
-        error: line 1 is no question: its field `expr` is no text
+        error: line 1 cannot be read: its field `expr` is no text
     "#]]
     .assert_eq(&said("{\"expr\": 1, \"env\": {}}\n"));
     expect![[r#"
-        error: line 1 is no question: its field `env` cannot be used: it holds no object: its fields would be the names to use
+        error: line 1 cannot be read: its field `env` cannot be used: it holds no object: its fields would be the names to use
     "#]]
     .assert_eq(&said("{\"expr\": \"1\", \"env\": []}\n"));
 }

@@ -26,7 +26,7 @@ struct Entry {
 }
 
 impl Cluster {
-    /// Reads the files of the cluster, and those that are judged: what is applied together sees each other.
+    /// Reads the files of the cluster, and those that are judged: objects that are applied together see each other.
     pub(crate) fn read(cluster: &[PathBuf], judged: &[PathBuf], kinds: &Kinds, problems: &mut Vec<Problem>) -> Cluster {
         let mut found = Cluster::default();
         let paths = files::expand(cluster, problems);
@@ -46,7 +46,7 @@ impl Cluster {
                 Err(problem) => problems.push(problem),
             }
         }
-        // Whoever judges them says what is wrong with them.
+        // Problems of these files are not kept here: judging them reports the same ones.
         for path in judged {
             for piece in files::read(path, usize::MAX).into_iter().flatten() {
                 for placed in piece.documents().0 {
@@ -85,7 +85,7 @@ impl Cluster {
             };
             let (Some(name), Some(object)) = (field("name"), seen) else { continue };
             let objects = self.objects.entry((kind.group.clone(), kind.kind.clone())).or_default();
-            // The last one of a name is the one that would be there in the end.
+            // Of objects with the same name the last one stays, as if all of them were applied in order.
             objects.retain(|entry| (&entry.namespace, &entry.name) != (&namespace, &name));
             objects.push(Entry { namespace, name, object: Arc::new(object) });
         }
@@ -108,7 +108,7 @@ impl Lookup for Cluster {
     }
 }
 
-/// A namespace that nobody wrote down.
+/// The Namespace of this name, for names that no file defines.
 fn namespace(name: &str, kind: &Kind) -> Option<Arc<Object<'static>>> {
     let mut builder = Builder::new();
     builder.begin_object().key("metadata").begin_object().key("name").string(name).end().end();

@@ -17,7 +17,7 @@ const MAX_DOCUMENT: usize = 64 << 20;
 /// The most lists within each other.
 const MAX_LISTS: usize = 8;
 
-/// Where objects are that name no namespace.
+/// The namespace of objects that name none.
 pub(crate) const DEFAULT_NAMESPACE: &str = "default";
 
 /// Something that could not be read, and where.
@@ -50,7 +50,7 @@ pub(crate) struct Placed {
 
 /// An object of a document.
 pub(crate) struct Item<'d> {
-    /// Its place in its list, and in the list that is in, from the outermost one on. Empty for a document that is no list.
+    /// The places that lead to it: in the outermost list, then in each list within. Empty for a document that is no list.
     pub(crate) path: Vec<usize>,
     /// The object, or what is wrong with the list that it should be in.
     pub(crate) content: Result<Content<'d>, String>,
@@ -73,7 +73,7 @@ pub(crate) fn expand(paths: &[PathBuf], problems: &mut Vec<Problem>) -> Vec<Path
                 let message = "there is nothing in this folder: files to read end in .yaml, .yml or .json";
                 problems.push(Problem::of_file(path, message.to_owned()));
             }
-            // A pipe that nobody writes to keeps whoever opens it waiting. One that is named is somebody's wish.
+            // Opening a pipe that nobody writes to would wait for ever. A pipe that the user names is read all the same.
             let is_other = |path: &PathBuf| fs::metadata(path).is_ok_and(|metadata| !metadata.is_file());
             let (others, regular): (Vec<_>, Vec<_>) = found.files.into_iter().partition(is_other);
             problems.extend(others.iter().map(|path| Problem::of_file(path, "this is no regular file".to_owned())));
@@ -108,7 +108,7 @@ fn read_all(file: impl std::io::Read) -> Result<Arc<[u8]>, String> {
     if text.len() as u64 > MAX_FILE { Err(format!("it is larger than {MAX_FILE} bytes")) } else { Ok(text.into()) }
 }
 
-/// Where a field is of the document that begins on a line of a file.
+/// The line and the column of a field, in the document that begins on this line of a file.
 pub(crate) fn locate(path: &Path, line: usize, field: &[Step<'_>]) -> Option<(usize, usize)> {
     let text = fs::read_to_string(path).ok()?;
     let start: usize = text.split_inclusive('\n').take(line - 1).map(str::len).sum();
@@ -136,7 +136,7 @@ fn pieces_from(whole: &Piece, piece_bytes: usize) -> Vec<Piece> {
 }
 
 impl Piece {
-    /// The documents in it, and what is wrong with those that are none. One that is damaged does not hide the others.
+    /// The documents in it, and what is wrong with those that cannot be read. A damaged one does not hide the others.
     pub(crate) fn documents(&self) -> (Vec<Placed>, Vec<Problem>) {
         match self.parse() {
             Ok(documents) => (documents, Vec::new()),
@@ -194,7 +194,7 @@ impl Piece {
         portal_document::element_lines(text, "items").into_iter().map(|item| item + line - 1).collect()
     }
 
-    /// Where the text contains a word.
+    /// Whether the text contains a word.
     pub(crate) fn mentions(&self, word: &str) -> bool {
         let bytes = &self.text[self.start..self.end];
         bytes.windows(word.len()).any(|window| window == word.as_bytes())
@@ -253,13 +253,13 @@ fn add_items<'d>(object: Node<'d>, path: Vec<usize>, found: &mut Vec<Item<'d>>) 
     let text = |name: &str| object.get_str(name).and_then(Node::as_str);
     let items = object.get_str("items");
     let element = text("kind").and_then(|kind| kind.strip_suffix("List"));
-    // A custom resource may be called so and hold no objects.
+    // The kind of a custom resource may end in `List` although it holds no objects.
     let Some(element) = element.filter(|kind| kind.is_empty() || items.is_some()) else {
         return found.push(Item { path, content: Ok(Content::Given(object)) });
     };
     let list = match (items, items.and_then(Node::as_array)) {
         (_, Some(list)) if path.len() < MAX_LISTS => list,
-        // As Go writes a list that has nothing in it.
+        // Go writes an empty list as null.
         (Some(items), _) if items.is_null() => return,
         (_, Some(_)) => {
             let error = format!("lists are in each other more than {MAX_LISTS} deep");
@@ -279,7 +279,7 @@ fn add_items<'d>(object: Node<'d>, path: Vec<usize>, found: &mut Vec<Item<'d>>) 
     }
 }
 
-/// An item of a list that alone says what it is, as the API server answers with them.
+/// An item with the `apiVersion` and `kind` that its list gives it: in lists of the API server items have neither.
 fn named_after_list(item: Node<'_>, api_version: &str, kind: &str) -> Option<Document> {
     let has = |name: &str| item.get_str(name).is_some();
     if kind.is_empty() || has("apiVersion") || has("kind") {
@@ -299,7 +299,7 @@ fn entries<'d>(node: Option<Node<'d>>) -> impl Iterator<Item = (&'d str, Node<'d
     node.and_then(Node::as_object).into_iter().flat_map(|object| object.iter())
 }
 
-/// An object that names no namespace, in one: as the API server has it by the time that rules see it.
+/// A copy of an object with this namespace: the API server fills it in before rules see the object.
 pub(crate) fn in_namespace(object: Node<'_>, namespace: &str) -> Option<Document> {
     let mut builder = Builder::new();
     builder.begin_object();

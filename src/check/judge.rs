@@ -151,7 +151,7 @@ fn run(work: &Work<'_>, paths: &[PathBuf]) -> Outcome {
     let receiver = Mutex::new(receiver);
     let outcome = Mutex::new(Outcome::default());
     let progress = Progress::new(paths.len());
-    // A file may come in many pieces. What has nothing in any of them is a mistake of whoever made it.
+    // A file may come in many pieces. A file without anything in any of them is reported: it is a mistake.
     let filled: Vec<AtomicBool> = paths.iter().map(|_| AtomicBool::new(false)).collect();
     let mut firsts = Vec::new();
     thread::scope(|scope| {
@@ -263,7 +263,7 @@ impl Work<'_> {
             return outcome.failures.push(Failed { subject, column: None, rule: None, error });
         };
         let (group, version) = api_version.split_once('/').unwrap_or(("", &api_version));
-        // A rule names kinds that are known, so nothing can be said of others.
+        // No rule judges a kind that is not known: rules can name known kinds only.
         let Some(kind) = self.kinds.get(group, &kind) else { return };
         let metadata = object.get_str("metadata");
         let field = |name: &str| metadata.and_then(|metadata| metadata.get_str(name)).and_then(Node::as_str);
@@ -279,7 +279,7 @@ impl Work<'_> {
         };
         let request = self.needs_request.then(|| Request::creation(&object, name, namespace));
         if matches!(request, Some(None)) {
-            // Without it, a rule that reads it would find nothing, and pass.
+            // A rule that reads `request` would find nothing in its place, and pass.
             let error = "the object is nested too deep to be in a request, which a rule reads".to_owned();
             return outcome.failures.push(Failed { subject, column: None, rule: None, error });
         }

@@ -5,16 +5,16 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-/// Who waits less than this need not be told.
+/// A run that is shorter than this shows no progress.
 const PATIENCE: Duration = Duration::from_secs(1);
 
 /// How often the line changes: often enough to be seen moving, and seldom enough to cost nothing.
 const INTERVAL: Duration = Duration::from_millis(200);
 
-/// The way to the first column, and what removes the line.
+/// Moves to the first column, and erases the line.
 const ERASE: &str = "\r\u{1b}[K";
 
-/// What is told of a run. Workers call it at the same time.
+/// Counts what a run has done, and shows it. Workers call it at the same time.
 pub(crate) struct Progress {
     started: Instant,
     files: usize,
@@ -38,11 +38,11 @@ impl Progress {
         Progress { started: Instant::now(), files, objects: AtomicUsize::new(0), meter }
     }
 
-    /// Tells that objects of a file were judged, by its number from 0.
+    /// Counts objects that were judged, in the file of this number, from 0.
     pub(crate) fn judged(&self, file: usize, objects: usize) {
         let Some(meter) = &self.meter else { return };
         let objects = self.objects.fetch_add(objects, Ordering::Relaxed) + objects;
-        // Another worker that draws already draws for this one too.
+        // If another worker is drawing the line, this one need not.
         if let Ok(mut meter) = meter.try_lock() {
             meter.draw(self.started.elapsed(), objects, file + 1, self.files);
         }

@@ -24,7 +24,7 @@ pub(crate) struct Loaded {
     pub(crate) kinds: Kinds,
     pub(crate) errors: Vec<Problem>,
     pub(crate) warnings: Vec<Problem>,
-    /// Names of rules that have errors, in the order of `errors`, where there is one.
+    /// For each of `errors`, the name of the rule that has it, if it is a rule with a name.
     pub(crate) names: Vec<Option<String>>,
 }
 
@@ -136,7 +136,7 @@ fn custom_kind(object: Node<'_>) -> Option<Kind> {
     })
 }
 
-/// Where a diagnostic is. The file is read again, which only mistakes cost.
+/// A diagnostic with its place. It reads the file again, which happens for mistakes only.
 fn place(diagnostic: &Diagnostic) -> Problem {
     let message = diagnostic.to_string();
     match &diagnostic.origin {

@@ -47,13 +47,13 @@ pub(crate) fn with_file(command: &Command, matches: &ArgMatches, line: Vec<OsStr
             (View::Int(number), _) => format!("--{flag}={number}"),
             _ => bail!("{} is a text or a number", place()),
         };
-        // Alone, so that a mistake is told with its place in the file.
+        // Each setting is parsed alone, so that a mistake in it is reported with its place in the file.
         if let Err(error) = flags.clone().no_binary_name(true).try_get_matches_from([&word]) {
             let error = error.to_string();
             let first = error.lines().next().unwrap_or_default();
             bail!("{}: {}", place(), first.trim_start_matches("error: "));
         }
-        // What is logged is read where it is followed: in the line it would look as if a flag gave it.
+        // `log` is read from the file where it is followed: as a flag it would look as if the user gave it, and not be followed.
         if flag != "log" {
             line.push(word.into());
         }
@@ -61,13 +61,13 @@ pub(crate) fn with_file(command: &Command, matches: &ArgMatches, line: Vec<OsStr
     Ok(line)
 }
 
-/// Follows the `log` of the file, which is known as it was when logs began.
+/// Follows the `log` of the file. `known` is what it was when the engine began to log.
 pub(crate) async fn follow_log(path: PathBuf, mut known: Option<String>, logs: Logs) {
     loop {
         tokio::time::sleep(INTERVAL).await;
         let found = match levels(&path) {
             Ok(found) => found,
-            // A file that is being written, or is gone for a moment: what was logged is logged on.
+            // The file is being written, or is gone for a moment: the levels stay as they are.
             Err(_) => continue,
         };
         if found == known {

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::generate::definition::definition;
 
-/// Kubernetes' own types, by a field that gives them away: what a table calls them, so that they are told once or not at all.
+/// Kubernetes' own types, by a field that gives them away: what a table calls them, so that their fields are listed once or never.
 const FOREIGN: [(&str, &str); 2] = [("matchExpressions", "label selector"), ("lastTransitionTime", "condition")];
 
 /// The tables of the fields of a rule.

@@ -10,7 +10,7 @@ enum Open {
     Array(usize),
 }
 
-/// The place in a text of what is before an offset of its JSON.
+/// The place in the YAML text of the value or key that is read last before this offset of its JSON.
 pub(super) fn place(text: &str, json: &str, offset: usize) -> Option<Position> {
     let way = way_to(json, offset);
     let steps: Vec<Step<'_>> = way
@@ -39,7 +39,7 @@ fn way_to(json: &str, offset: usize) -> Vec<Open> {
             (b'"', last) => {
                 let mut texts = serde_json::Deserializer::from_str(rest).into_iter::<String>();
                 let text = texts.next().and_then(Result::ok);
-                // A text that is cut off is the last thing that is looked at.
+                // A text that the offset cuts off is the last thing before it.
                 length = if text.is_some() { texts.byte_offset() } else { rest.len() };
                 if let Some(Open::Object(key @ None)) = last {
                     *key = text;
