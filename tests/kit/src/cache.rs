@@ -13,7 +13,7 @@ pub struct Cache {
     root: PathBuf,
 }
 
-/// A wait that is shorter is nobody's business.
+/// A shorter wait is not mentioned.
 const WORTH_SAYING: Duration = Duration::from_secs(3);
 
 /// An exclusive lock on a file. The kernel drops it with the process, so a killed run leaves nothing locked.

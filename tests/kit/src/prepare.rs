@@ -33,7 +33,7 @@ pub fn prepare(cache: &Cache, size: Size) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Builds the programs that answer for what ours is compared with.
+/// Builds the programs that answer for expr-lang and for Kubernetes, with which ours is compared.
 pub fn oracles(cache: &Cache) -> anyhow::Result<()> {
     crate::expr_oracle().build(cache)?;
     crate::yaml_oracle().build(cache)?;

@@ -39,7 +39,7 @@ pub enum Extent {
 
 /// One run of tests.
 struct Run {
-    /// Tells what it started from what others did.
+    /// Marks the clusters that this run starts, among those of others.
     id: String,
     extent: Extent,
 }

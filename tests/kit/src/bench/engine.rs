@@ -173,7 +173,7 @@ impl Engine {
         Ok(Engine { child: command.spawn()?, port })
     }
 
-    /// Starts one and waits until all rules are in force. How many seconds that took.
+    /// Starts one and waits until all rules are in force. Returns how many seconds that took too.
     fn timed(cluster: &Cluster, program: &Path) -> anyhow::Result<(Engine, f64)> {
         let begin = Instant::now();
         let engine = Engine::start(cluster, program)?;

@@ -50,7 +50,7 @@ struct Active {
     /// Its place among all that the test injected; for a partition of a storm that of the storm.
     number: u64,
     source: Source,
-    /// How many it was for and could have happened to.
+    /// How many requests or events it was drawn for, those that it lets pass at first included.
     seen: u32,
     /// How many it happened to.
     hits: u32,

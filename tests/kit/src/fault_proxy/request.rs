@@ -28,7 +28,7 @@ pub enum Verb {
     DeleteCollection,
 }
 
-/// Which requests are meant. What is not said is not asked for.
+/// Which requests are meant. What is not set fits every request.
 #[derive(Clone, Debug, Default)]
 pub struct Requests {
     client: Option<String>,
