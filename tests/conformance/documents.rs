@@ -16,9 +16,6 @@ use serde_json::{Value, json};
 
 use super::oracle::ask;
 
-/// A generator of random numbers that needs no crate: the same seed is the same test.
-struct Random(u64);
-
 /// What a comparison found.
 #[derive(Default)]
 struct Report {
@@ -152,18 +149,5 @@ fn reason(error: &str) -> &str {
         _ if error.ends_with("as a !!timestamp") => "not a !!timestamp",
         _ if error.contains("unsupported map key") => "unsupported map key",
         _ => error.rsplit(": ").next().unwrap_or(error),
-    }
-}
-
-impl Random {
-    fn below(&mut self, bound: usize) -> usize {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        (self.0.wrapping_mul(0x2545_F491_4F6C_DD1D) >> 33) as usize % bound
-    }
-
-    fn pick<'t>(&mut self, texts: &[&'t str]) -> &'t str {
-        texts[self.below(texts.len())]
     }
 }

@@ -16,7 +16,7 @@ const PHRASES: [&str; 9] =
 
 /// Makes `count` mutants, the same ones each time.
 pub(super) fn mutants(expressions: &[String], count: usize) -> Vec<String> {
-    let mut random = Random(0x9E37_79B9_7F4A_7C15);
+    let mut random = Random::new(1);
     let new: Vec<&str> = PIECES.split_whitespace().chain(PHRASES).collect();
     (0..count)
         .map(|_| {

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
+use fastrand::Rng;
 use k8s_openapi::api::coordination::v1::{Lease, LeaseSpec};
 use kube::api::{DeleteParams, DynamicObject, ListParams, ObjectMeta, Patch, PatchParams, PostParams};
 use kube::{Api, Client, ResourceExt as _};
@@ -66,16 +67,6 @@ async fn release(client: &Client, instance: &str) {
     leases.create(&PostParams::default(), &Lease { metadata, spec: Some(spec) }).await.unwrap();
 }
 
-/// Numbers that are the same for the same seed.
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, bound: u64) -> u64 {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (self.0 >> 33) % bound
-    }
-}
-
 /// The rules of a history with their status, without what differs from time to time.
 async fn state(api: &Api<DynamicObject>, label: &str) -> BTreeMap<String, Value> {
     let found = api.list(&ListParams::default().labels(&format!("history={label}"))).await.unwrap();
@@ -92,7 +83,7 @@ fn is_told(state: &BTreeMap<String, Value>) -> bool {
 
 async fn history(seed: u64, direct: Client, proxy: &FaultProxy) {
     let label = format!("h{seed}");
-    let mut random = Random(seed);
+    let mut random = Rng::with_seed(seed);
     let api = rules_api(direct.clone());
     release(&direct, &label).await;
     let client = proxy.client(&label, "engine", &["system:masters"]).unwrap();
@@ -100,11 +91,11 @@ async fn history(seed: u64, direct: Client, proxy: &FaultProxy) {
     let storm = proxy.storm(Storm { on: Requests::all().from(&label), ..Storm::default() });
     let engine = Engine::start(client.client(), &label, selector.clone());
     for _ in 0..10 {
-        let name = format!("{label}-{}", random.below(3));
-        let text = if random.below(3) == 0 { BAD } else { GOOD };
+        let name = format!("{label}-{}", random.u64(..3));
+        let text = if random.u64(..3) == 0 { BAD } else { GOOD };
         let mut rule = rule(&name, text);
         rule["metadata"]["labels"] = json!({ "history": label });
-        match random.below(4) {
+        match random.u64(..4) {
             0 => drop(api.delete(&name, &DeleteParams::default()).await),
             1 => drop(api.create(&PostParams::default(), &serde_json::from_value(rule).unwrap()).await),
             _ => {
@@ -112,7 +103,7 @@ async fn history(seed: u64, direct: Client, proxy: &FaultProxy) {
                 drop(api.patch(&name, &PatchParams::default(), &Patch::Merge(&patch)).await);
             }
         }
-        tokio::time::sleep(Duration::from_millis(random.below(120))).await;
+        tokio::time::sleep(Duration::from_millis(random.u64(..120))).await;
     }
     drop(storm);
     let deadline = Instant::now() + Duration::from_secs(90);

@@ -4,13 +4,11 @@
 
 mod clock;
 mod election;
-mod random;
 mod record;
 mod requests;
 mod timing;
 
 use std::future::Future;
-use std::hash::{BuildHasher as _, Hasher as _, RandomState};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -104,9 +102,11 @@ impl Holder {
         let problem = watch::Sender::default();
         let acting = Arc::new(RwLock::new(()));
         let holder = Self { state: state.subscribe(), problem: problem.subscribe(), acting: acting.clone() };
-        let identity: Arc<str> = format!("{}_{:016x}", candidacy.identity, random_number()).into();
+        // Both are seeded by the system, differently in each process. Nothing secret is made of them.
+        let (suffix, seed) = (fastrand::u64(..), fastrand::u64(..));
+        let identity: Arc<str> = format!("{}_{suffix:016x}", candidacy.identity).into();
         let task = Task {
-            election: Election::new(identity.clone(), candidacy.timing, random_number(), BootTime::now()),
+            election: Election::new(identity.clone(), candidacy.timing, seed, BootTime::now()),
             requests: Requests::new(client, candidacy),
             timing: candidacy.timing,
             identity,
@@ -242,9 +242,4 @@ impl Task {
             is_changed
         });
     }
-}
-
-/// A number that no other process has: the standard library's hashers are seeded by the system.
-fn random_number() -> u64 {
-    RandomState::new().build_hasher().finish()
 }

@@ -1,60 +1,44 @@
 //! Random values: read from JSON, written back and read again, they agree with `serde_json`.
 
+use fastrand::Rng;
 use serde_json::{Map, Number, Value, json};
 
 use crate::{Document, Interning, Key, Node, Options, Path, Segment, View};
 
-/// A generator of random numbers that needs no crate: the same seed is the same test.
-struct Random(u64);
+fn pick<'t>(random: &mut Rng, texts: &[&'t str]) -> &'t str {
+    texts[random.usize(..texts.len())]
+}
 
-impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        self.0.wrapping_mul(0x2545_F491_4F6C_DD1D)
-    }
-
-    fn below(&mut self, bound: usize) -> usize {
-        (self.next() >> 33) as usize % bound
-    }
-
-    fn pick<'t>(&mut self, texts: &[&'t str]) -> &'t str {
-        texts[self.below(texts.len())]
-    }
-
-    fn text(&mut self) -> String {
-        match self.below(4) {
-            0 => self.pick(&["name", "spec", "containers", "image", "", "app.kubernetes.io/name", "***"]).to_owned(),
-            1 => format!("unique-{:x}", self.next()),
-            _ => {
-                let parts = ["a", "ä", "\"", "\\", "\n", "\0", "😀", "\u{2028}", "/", "long text that goes on and on "];
-                (0..self.below(6)).map(|_| self.pick(&parts)).collect()
-            }
+fn text(random: &mut Rng) -> String {
+    match random.usize(..4) {
+        0 => pick(random, &["name", "spec", "containers", "image", "", "app.kubernetes.io/name", "***"]).to_owned(),
+        1 => format!("unique-{:x}", random.u64(..)),
+        _ => {
+            let parts = ["a", "ä", "\"", "\\", "\n", "\0", "😀", "\u{2028}", "/", "long text that goes on and on "];
+            (0..random.usize(..6)).map(|_| pick(random, &parts)).collect()
         }
     }
+}
 
-    fn number(&mut self) -> Number {
-        let bits = self.next();
-        let shift = self.below(64) as u32;
-        match self.below(3) {
-            0 => Number::from((bits as i64) >> shift),
-            1 => Number::from(-((bits >> 1 >> shift) as i64)),
-            _ => Number::from_f64(f64::from_bits(bits)).unwrap_or_else(|| Number::from_f64(0.5).unwrap()),
-        }
+fn number(random: &mut Rng) -> Number {
+    let (bits, shift) = (random.u64(..), random.u32(..64));
+    match random.usize(..3) {
+        0 => Number::from((bits as i64) >> shift),
+        1 => Number::from(-((bits >> 1 >> shift) as i64)),
+        _ => Number::from_f64(f64::from_bits(bits)).unwrap_or_else(|| Number::from_f64(0.5).unwrap()),
     }
+}
 
-    fn value(&mut self, depth: usize) -> Value {
-        match self.below(if depth < 5 { 9 } else { 6 }) {
-            0 => Value::Null,
-            1 => json!(self.below(2) == 0),
-            2 | 3 => Value::Number(self.number()),
-            4 | 5 => Value::String(self.text()),
-            6 => (0..self.below(6)).map(|_| self.value(depth + 1)).collect(),
-            _ => {
-                let entries = 0..self.below(if depth == 1 { 90 } else { 6 });
-                entries.map(|_| (self.text(), self.value(depth + 1))).collect::<Map<_, _>>().into()
-            }
+fn value(random: &mut Rng, depth: usize) -> Value {
+    match random.usize(..if depth < 5 { 9 } else { 6 }) {
+        0 => Value::Null,
+        1 => json!(random.bool()),
+        2 | 3 => Value::Number(number(random)),
+        4 | 5 => Value::String(text(random)),
+        6 => (0..random.usize(..6)).map(|_| value(random, depth + 1)).collect(),
+        _ => {
+            let entries = 0..random.usize(..if depth == 1 { 90 } else { 6 });
+            entries.map(|_| (text(random), value(random, depth + 1))).collect::<Map<_, _>>().into()
         }
     }
 }
@@ -84,9 +68,9 @@ fn agrees(node: Node, value: &Value) -> bool {
 
 #[test]
 fn random_values_survive_being_read_and_written() {
-    let mut random = Random(0x9E37_79B9_7F4A_7C15);
+    let mut random = Rng::with_seed(1);
     for round in 0..3_000 {
-        let value = random.value(0);
+        let value = value(&mut random, 0);
         let body = serde_json::to_string(&value).unwrap();
         let interning = if round % 2 == 0 { Interning::Add } else { Interning::LookUpOnly };
         let options = Options { interning, ..Options::default() };
@@ -103,17 +87,17 @@ fn random_values_survive_being_read_and_written() {
 
 #[test]
 fn what_is_dropped_and_masked_while_reading_is_what_would_be_afterwards() {
-    let mut random = Random(0xD1B5_4A32_D192_ED03);
-    let paths = |random: &mut Random, count| -> Vec<Path> {
-        let segment = |random: &mut Random| match random.below(4) {
+    let mut random = Rng::with_seed(2);
+    let paths = |random: &mut Rng, count| -> Vec<Path> {
+        let segment = |random: &mut Rng| match random.usize(..4) {
             0 => Segment::AnyIndex,
             1 => Segment::AnyKey,
-            _ => Segment::Field(Key::new(random.pick(&["name", "spec", "containers", "image", ""]))),
+            _ => Segment::Field(Key::new(pick(random, &["name", "spec", "containers", "image", ""]))),
         };
-        (0..count).map(|_| Path::new((0..1 + random.below(3)).map(|_| segment(random)).collect::<Vec<_>>())).collect()
+        (0..count).map(|_| Path::new((0..1 + random.usize(..3)).map(|_| segment(random)).collect::<Vec<_>>())).collect()
     };
     for _ in 0..2_000 {
-        let body = serde_json::to_string(&random.value(0)).unwrap();
+        let body = serde_json::to_string(&value(&mut random, 0)).unwrap();
         let (drop, mask) = (paths(&mut random, 2), paths(&mut random, 2));
         let whole = Document::parse(body.as_bytes(), &Options::default()).unwrap();
         let options = Options { drop: &drop, mask: &mask, ..Options::default() };
@@ -124,8 +108,8 @@ fn what_is_dropped_and_masked_while_reading_is_what_would_be_afterwards() {
 
 #[test]
 fn threads_share_the_interner_without_harm() {
-    let mut random = Random(0x94D0_49BB_1331_11EB);
-    let bodies: Vec<_> = (0..200).map(|_| serde_json::to_string(&random.value(1)).unwrap()).collect();
+    let mut random = Rng::with_seed(3);
+    let bodies: Vec<_> = (0..200).map(|_| serde_json::to_string(&value(&mut random, 1)).unwrap()).collect();
     std::thread::scope(|scope| {
         for _ in 0..4 {
             scope.spawn(|| {
@@ -140,15 +124,15 @@ fn threads_share_the_interner_without_harm() {
 
 #[test]
 fn random_damage_is_refused_exactly_when_serde_json_refuses_it() {
-    let mut random = Random(0x2545_F491_4F6C_DD1D);
+    let mut random = Rng::with_seed(4);
     for _ in 0..20_000 {
-        let mut body = serde_json::to_vec(&random.value(2)).unwrap();
-        for _ in 0..1 + random.below(3) {
-            let at = random.below(body.len());
-            match random.below(3) {
-                0 => body[at] = b"\"\\{}[],:0.eE+-tfn u\x01"[random.below(20)],
+        let mut body = serde_json::to_vec(&value(&mut random, 2)).unwrap();
+        for _ in 0..1 + random.usize(..3) {
+            let at = random.usize(..body.len());
+            match random.usize(..3) {
+                0 => body[at] = b"\"\\{}[],:0.eE+-tfn u\x01"[random.usize(..20)],
                 1 => drop(body.remove(at)),
-                _ => body.insert(at, b"\"\\{}[],:0.eE+-tfn u\x01"[random.below(20)]),
+                _ => body.insert(at, b"\"\\{}[],:0.eE+-tfn u\x01"[random.usize(..20)]),
             }
             if body.is_empty() {
                 body.push(b' ');

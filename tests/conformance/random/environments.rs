@@ -208,7 +208,7 @@ fn number(random: &mut Random) -> Value {
             1e15,
             123456789.125
         ])),
-        3 => json!((random.next() as i64) >> random.below(64)),
+        3 => json!(random.integer() >> random.below(64)),
         _ => json!(random.below(12) as i64 - 3),
     }
 }

@@ -8,10 +8,10 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
+use fastrand::Rng;
 use jiff::Timestamp;
 
 use super::clock::BootTime;
-use super::random::Random;
 use super::record::{RELEASED_SECONDS, Record};
 use super::timing::Timing;
 
@@ -48,7 +48,7 @@ pub(super) struct Election {
     /// When the next round begins. None: this one goes on.
     due: Option<BootTime>,
     is_stopping: bool,
-    random: Random,
+    random: Rng,
 }
 
 /// What is to be done next.
@@ -141,7 +141,7 @@ impl Election {
             conflicts: 0,
             due: Some(now),
             is_stopping: false,
-            random: Random::new(seed),
+            random: Rng::with_seed(seed),
         }
     }
 
@@ -322,7 +322,7 @@ impl Election {
     }
 
     fn pause(&mut self) -> Duration {
-        let thousandths = 1000 + self.random.below(JITTER);
+        let thousandths = 1000 + self.random.u64(..JITTER);
         self.timing.retry().mul_f64(thousandths as f64 / 1000.0)
     }
 }

@@ -1,5 +1,6 @@
 //! Pods of about 11 KB, by the thousand: distinct in what is distinct in a cluster, alike in what a Deployment makes alike.
 
+use fastrand::Rng;
 use serde_json::{Value, json};
 
 use super::managed_fields;
@@ -16,12 +17,12 @@ struct Workload {
     team: String,
 }
 
-/// Numbers that look random and are the same in every run: xorshift64*.
-struct Numbers(u64);
+/// Numbers that look random and are the same in every run.
+struct Numbers(Rng);
 
 /// This many pods, as JSON. Four belong to a workload, and forty to a node.
 pub fn pods(count: usize) -> impl Iterator<Item = String> {
-    let mut numbers = Numbers(0x9E37_79B9_7F4A_7C15);
+    let mut numbers = Numbers(Rng::with_seed(1));
     let nodes = count.div_ceil(40) as u64;
     let mut workload = Workload::new(0, &mut numbers);
     (0..count).map(move |index| {
@@ -220,15 +221,8 @@ impl Workload {
 }
 
 impl Numbers {
-    fn next(&mut self) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        self.0.wrapping_mul(0x2545_F491_4F6C_DD1D)
-    }
-
     fn below(&mut self, bound: u64) -> u64 {
-        (self.next() >> 33) % bound
+        self.0.u64(..bound)
     }
 
     fn hex(&mut self, digits: usize) -> String {

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
+use fastrand::Rng;
 use sha2::{Digest as _, Sha256};
 
 use super::fault::{Fault, Injection};
@@ -147,18 +148,17 @@ impl Decisions {
         let (seed, first_revision) = (self.seed, self.first_revision);
         for active in &mut self.active {
             let number = active.number;
-            let draw = |what: &str| {
-                let numbers = [seed.to_le_bytes(), number.to_le_bytes(), u64::from(ordinal).to_le_bytes()].concat();
-                hash(&[&numbers, what.as_bytes(), key.as_bytes()])
-            };
+            let numbers = [seed.to_le_bytes(), number.to_le_bytes(), u64::from(ordinal).to_le_bytes()].concat();
+            // Of its own for each, so that what comes between does not change what this draws.
+            let mut random = Rng::with_seed(hash(&[&numbers, key.as_bytes()]));
             let (fault, length) = match &active.source {
                 Source::Injection(injection) => {
-                    if !injection.happens(subject, &mut active.seen, || unit(draw("whether"))) {
+                    if !injection.happens(subject, &mut active.seen, random.f64()) {
                         continue;
                     }
                     (injection.fault.clone(), Duration::ZERO)
                 }
-                Source::Storm(storm) => match storm.pick(subject, first_revision, draw) {
+                Source::Storm(storm) => match storm.pick(subject, first_revision, &mut random) {
                     Some(picked) => picked,
                     None => continue,
                 },
@@ -198,7 +198,7 @@ impl Decisions {
 }
 
 impl Injection {
-    fn happens(&self, subject: &Subject, seen: &mut u32, draw: impl Fn() -> f64) -> bool {
+    fn happens(&self, subject: &Subject, seen: &mut u32, drawn: f64) -> bool {
         let fits = match self.fault {
             Fault::Stale(_) => matches!(subject.verb, Verb::Get | Verb::List),
             Fault::Expire => subject.verb == Verb::Watch,
@@ -207,7 +207,7 @@ impl Injection {
             _ => true,
         };
         let is_meant = self.fault.is_for_events() == subject.event.is_some() && self.requests.include(subject);
-        if !fits || !is_meant || draw() >= self.chance {
+        if !fits || !is_meant || drawn >= self.chance {
             return false;
         }
         let before = *seen;
@@ -216,18 +216,7 @@ impl Injection {
     }
 }
 
-/// A number between 0 and 1.
-pub(super) fn unit(number: u64) -> f64 {
-    (number >> 11) as f64 / (1_u64 << 53) as f64
-}
-
-/// A part of a time.
-pub(super) fn part(whole: Duration, number: u64) -> Duration {
-    // In whole milliseconds, which read better.
-    Duration::from_millis(whole.mul_f64(unit(number)).as_millis() as u64 + 1)
-}
-
-/// The same number for the same parts on every machine and in every version.
+/// The same number for the same parts on every machine.
 fn hash(parts: &[&[u8]]) -> u64 {
     let mut hasher = Sha256::new();
     for part in parts {

@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use super::decide::{part, unit};
+use fastrand::Rng;
+
 use super::fault::{Answer, Fault};
 use super::request::{Requests, Subject, Verb};
 
@@ -30,20 +31,17 @@ impl Default for Storm {
 
 impl Storm {
     /// What happens to a request or an event, and for how long if it is a partition.
-    pub(super) fn pick(
-        &self,
-        subject: &Subject,
-        first_revision: u64,
-        draw: impl Fn(&str) -> u64,
-    ) -> Option<(Fault, Duration)> {
+    pub(super) fn pick(&self, subject: &Subject, first_revision: u64, random: &mut Rng) -> Option<(Fault, Duration)> {
         let share = if subject.event.is_some() { self.events } else { self.requests };
-        if !self.on.include(subject) || unit(draw("whether")) >= share {
+        if !self.on.include(subject) || random.f64() >= share {
             return None;
         }
-        let length = part(self.longest, draw("how long"));
+        // In whole milliseconds, which read better.
+        let longest = (self.longest.as_millis() as u64).max(1);
+        let length = Duration::from_millis(random.u64(1..=longest));
         let mut faults =
             if subject.event.is_some() { event_faults(length) } else { self.faults(subject, first_revision, length) };
-        Some((faults.swap_remove((draw("which") % faults.len() as u64) as usize), length))
+        Some((faults.swap_remove(random.usize(..faults.len())), length))
     }
 
     fn faults(&self, subject: &Subject, first_revision: u64, length: Duration) -> Vec<Fault> {

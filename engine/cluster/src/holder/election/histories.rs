@@ -7,11 +7,11 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::sync::Arc;
 
+use fastrand::Rng;
 use portal_test_kit::share;
 
 use self::process::Process;
 use super::{Answer, Step};
-use crate::holder::random::Random;
 use crate::holder::record::Record;
 use crate::holder::timing::Timing;
 
@@ -37,7 +37,7 @@ enum End {
 
 struct History {
     now: Time,
-    random: Random,
+    random: Rng,
     timing: Timing,
     /// By time, and among those of the same time in the order they were made.
     events: BTreeMap<(Time, u64), Event>,
@@ -99,9 +99,9 @@ struct Reply {
 
 impl History {
     fn new(seed: u64, has_deletes: bool) -> Self {
-        let mut random = Random::new(seed);
+        let mut random = Rng::with_seed(seed);
         let timing = Timing::default();
-        let processes = (0..2 + random.below(3) as usize).map(|name| Process::new(name, &mut random, timing)).collect();
+        let processes = (0..2 + random.usize(..3)).map(|name| Process::new(name, &mut random, timing)).collect();
         let mut history = Self {
             now: 0,
             random,
@@ -118,7 +118,7 @@ impl History {
         for process in 0..history.processes.len() {
             history.within(4 * SECOND, Event::Start(process));
         }
-        for _ in 0..3 + history.random.below(10) {
+        for _ in 0..3 + history.random.u64(..10) {
             history.within(QUIET, Event::Fault);
         }
         history
@@ -182,12 +182,12 @@ impl History {
         let timeout = process.time_of(limit, self.now);
         let is_cut = process.cut_until > self.now;
         let is_refused = process.refused_until > self.now;
-        let arrives = self.travel(self.now).filter(|_| !is_cut || self.random.below(4) == 0);
+        let arrives = self.travel(self.now).filter(|_| !is_cut || self.random.u64(..4) == 0);
         let reply = arrives.and_then(|time| self.travel(time)).filter(|time| *time < timeout && !is_cut);
         if reply.is_none() {
             self.schedule(timeout, Event::Reply(waiting, Reply { answer: Answer::Lost, base: None }));
         }
-        let fate = match self.random.below(50) {
+        let fate = match self.random.u64(..50) {
             _ if is_refused => Fate::Refused,
             0 if self.now < QUIET => Fate::ServedTwice,
             _ => Fate::Served,
@@ -199,13 +199,13 @@ impl History {
 
     /// When what is sent arrives. Much later, sometimes: the process was stopped before it sent, or the network holds it back.
     fn travel(&mut self, sent: Time) -> Option<Time> {
-        let usual = MILLISECOND + self.random.below(50 * MILLISECOND);
+        let usual = MILLISECOND + self.random.u64(..50 * MILLISECOND);
         if sent >= QUIET {
             return Some(sent + usual);
         }
-        match self.random.below(20) {
+        match self.random.u64(..20) {
             0 => None,
-            1 => Some((sent + self.random.below(30 * SECOND)).min(QUIET)),
+            1 => Some((sent + self.random.u64(..30 * SECOND)).min(QUIET)),
             _ => Some(sent + usual),
         }
     }
@@ -290,9 +290,9 @@ impl History {
 
     /// Something goes wrong, or somebody meddles.
     fn fault(&mut self) {
-        let index = self.random.below(self.processes.len() as u64) as usize;
-        let until = (self.now + self.random.below(30 * SECOND)).min(QUIET);
-        let kind = self.random.below(12);
+        let index = self.random.usize(..self.processes.len());
+        let until = (self.now + self.random.u64(..30 * SECOND)).min(QUIET);
+        let kind = self.random.u64(..12);
         self.note(|| format!("fault {kind} for process {index} until {until}"));
         let now = self.now;
         let process = &mut self.processes[index];
@@ -320,7 +320,7 @@ impl History {
 
     fn edit(&mut self, index: usize) {
         let Some(Stored { uid, mut record, .. }) = self.lease.take() else { return };
-        match self.random.below(5) {
+        match self.random.u64(..5) {
             0 => record.holder = "".into(),
             1 => record.holder = "somebody".into(),
             2 => record.holder = self.processes[index].identity(),
@@ -352,7 +352,7 @@ impl History {
     }
 
     fn within(&mut self, limit: Time, event: Event) {
-        let time = self.now + self.random.below(limit);
+        let time = self.now + self.random.u64(..limit);
         self.schedule(time.min(QUIET.max(self.now)), event);
     }
 

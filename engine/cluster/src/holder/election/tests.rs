@@ -128,11 +128,11 @@ fn a_lease_that_somebody_emptied_is_waited_out() {
     story.check(expect![[r#"
         0.0 get
         2.3 get
-        4.4 get
-        6.7 get
-        9.0 get
-        11.4 get
-        13.4 get
+        4.5 get
+        6.6 get
+        8.9 get
+        10.9 get
+        13.2 get
         15.0 get
         15.0 put me, term 8
     "#]]);
@@ -152,17 +152,17 @@ fn a_holder_is_waited_out_from_the_last_change_that_was_seen() {
     story.check(expect![[r#"
         0.0 get
         2.3 get
-        4.4 get
-        6.7 get
-        9.0 get
-        12.0 get
-        14.1 get
-        16.4 get
-        18.7 get
-        20.9 get
+        4.5 get
+        6.6 get
+        8.9 get
+        11.9 get
+        14.2 get
+        16.5 get
+        18.8 get
+        21.1 get
         23.1 get
-        25.1 get
-        27.0 get
+        25.2 get
+        26.9 get
     "#]]);
 }
 
@@ -206,12 +206,12 @@ fn a_lease_that_vanished_is_waited_out_from_then_on_and_its_terms_go_on() {
     story.answer(written()).check(expect![[r#"
         0.0 get
         14.0 get
-        16.1 get
-        18.4 get
-        20.7 get
-        23.1 get
-        25.1 get
-        27.5 get
+        16.2 get
+        18.3 get
+        20.6 get
+        22.6 get
+        24.9 get
+        27.2 get
         29.0 get
         29.0 create me, term 8, holds until 39
     "#]]);
@@ -230,12 +230,12 @@ fn a_missing_lease_that_was_not_looked_at_for_long_is_waited_out_anew() {
         0.0 get
         2.3 get
         17.0 get
-        19.3 get
-        21.6 get
-        24.0 get
-        26.1 get
-        28.4 get
-        30.7 get
+        19.1 get
+        21.4 get
+        23.4 get
+        25.7 get
+        28.0 get
+        30.4 get
         32.0 get
         32.0 create me, term 8
     "#]]);
@@ -343,11 +343,11 @@ fn a_lease_that_was_made_without_an_answer_is_waited_out() {
         4.0 create me, term 0
         7.3 get
         9.6 get
-        12.0 get
-        14.1 get
-        16.4 get
-        18.7 get
-        20.9 get
+        11.6 get
+        13.9 get
+        16.2 get
+        18.6 get
+        20.8 get
         22.3 get
         22.3 put me, term 1
     "#]]);
@@ -362,11 +362,11 @@ fn a_record_that_names_us_by_somebody_elses_hand_is_waited_out() {
     story.check(expect![[r#"
         0.0 get
         2.3 get
-        4.4 get
-        6.7 get
-        9.0 get
-        11.4 get
-        13.4 get
+        4.5 get
+        6.6 get
+        8.9 get
+        10.9 get
+        13.2 get
         15.0 get
         15.0 put me, term 8
     "#]]);

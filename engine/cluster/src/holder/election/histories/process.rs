@@ -3,13 +3,16 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use fastrand::Rng;
 use jiff::Timestamp;
 
 use super::{SECOND, Time};
 use crate::holder::clock::BootTime;
 use crate::holder::election::Election;
-use crate::holder::random::Random;
 use crate::holder::timing::Timing;
+
+/// An hour in microseconds.
+const HOUR: i64 = 3_600 * SECOND as i64;
 
 pub(super) struct Process {
     name: usize,
@@ -34,15 +37,15 @@ pub(super) struct Process {
 }
 
 impl Process {
-    pub(super) fn new(name: usize, random: &mut Random, timing: Timing) -> Self {
+    pub(super) fn new(name: usize, random: &mut Rng, timing: Timing) -> Self {
         Self {
             name,
             election: Election::new("".into(), timing, 0, BootTime(Duration::ZERO)),
             life: 0,
             is_alive: false,
-            boot: random.below(100_000 * SECOND),
-            fast: random.below(20_001) as i64 - 10_000,
-            wall: random.below(7_200 * SECOND) as i64 - 3_600 * SECOND as i64,
+            boot: random.u64(..100_000 * SECOND),
+            fast: random.i64(-10_000..=10_000),
+            wall: random.i64(-HOUR..HOUR),
             base: None,
             uids: Vec::new(),
             request: 0,
@@ -52,14 +55,14 @@ impl Process {
         }
     }
 
-    pub(super) fn start(&mut self, now: Time, random: &mut Random, timing: Timing) {
+    pub(super) fn start(&mut self, now: Time, random: &mut Rng, timing: Timing) {
         self.life += 1;
         self.is_alive = true;
         self.base = None;
         self.uids.clear();
         self.request += 1;
         self.frozen_until = now;
-        self.election = Election::new(self.identity(), timing, random.below(u64::MAX), self.clock(now));
+        self.election = Election::new(self.identity(), timing, random.u64(..), self.clock(now));
     }
 
     pub(super) fn identity(&self) -> Arc<str> {
