@@ -1,7 +1,7 @@
 //! Source to tree. pest reads the source by `grammar.pest`; what is here builds the tree from what it read, and says in
 //! plain words what is wrong with a source that it could not read.
 
-pub(crate) mod calls;
+mod calls;
 mod explain;
 mod literals;
 mod nesting;

@@ -18,6 +18,8 @@ pub(super) enum Check {
     Parameters(&'static [Parameter], usize, Type),
     /// A function that checks the call, and says what it returns.
     With(fn(&[Type]) -> Result<Type, Refusal>),
+    /// The same, of a function that takes nil for nothing when it runs, although nil cannot be written there.
+    TakesNil(fn(&[Type]) -> Result<Type, Refusal>),
 }
 
 /// What an argument may be.
@@ -50,7 +52,7 @@ impl Check {
             Check::Parameters(parameters, optional, result) => {
                 arguments(parameters, *optional, types).map(|()| *result)
             }
-            Check::With(check) => check(types),
+            Check::With(check) | Check::TakesNil(check) => check(types),
         };
         checked.map_err(|refusal| Refusal { message: format!("{name} {}", refusal.message), ..refusal })
     }
@@ -168,6 +170,10 @@ pub(super) fn end(types: &[Type]) -> Result<Type, Refusal> {
 /// `reverse`, `uniq` and `flatten`.
 pub(super) fn relisted(types: &[Type]) -> Result<Type, Refusal> {
     list(types).map(|_| Type::ARRAY)
+}
+
+pub(super) fn sort(types: &[Type]) -> Result<Type, Refusal> {
+    arguments(&[Parameter::List, Parameter::Text], 1, types).map(|()| Type::ARRAY)
 }
 
 pub(super) fn from_pairs(types: &[Type]) -> Result<Type, Refusal> {

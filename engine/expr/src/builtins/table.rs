@@ -1,4 +1,5 @@
-//! The table of functions, in the order of the reference page.
+//! The table of functions, in the order of the reference page. A function of plain values is a row here and what it runs; one with a
+//! predicate is in the grammar and in the evaluator, too.
 
 use super::{
     Builtin, Gives, Group, Run,
@@ -8,7 +9,7 @@ use super::{
     },
     convert, list, map, number, text, time,
 };
-use crate::types::Type;
+use crate::{program::Predicate, types::Type};
 
 /// Every function of the language.
 pub(crate) static BUILTINS: &[Builtin] = &[
@@ -20,7 +21,7 @@ pub(crate) static BUILTINS: &[Builtin] = &[
         example: ("all([1, 2], # > 0)", "true"),
         check: Check::With(check::quantifier),
         gives: Gives::Type,
-        run: Run::Predicate,
+        run: Run::Predicate(Predicate::All),
     },
     Builtin {
         name: "none",
@@ -30,7 +31,7 @@ pub(crate) static BUILTINS: &[Builtin] = &[
         example: ("none([1, 2], # > 2)", "true"),
         check: Check::With(check::quantifier),
         gives: Gives::Type,
-        run: Run::Predicate,
+        run: Run::Predicate(Predicate::None),
     },
     Builtin {
         name: "any",
@@ -40,7 +41,7 @@ pub(crate) static BUILTINS: &[Builtin] = &[
         example: ("any([1, 2], # > 1)", "true"),
         check: Check::With(check::quantifier),
         gives: Gives::Type,
-        run: Run::Predicate,
+        run: Run::Predicate(Predicate::Any),
     },
     Builtin {
         name: "one",
@@ -50,7 +51,7 @@ pub(crate) static BUILTINS: &[Builtin] = &[
         example: ("one([1, 2], # > 1)", "true"),
         check: Check::With(check::quantifier),
         gives: Gives::Type,
-        run: Run::Predicate,
+        run: Run::Predicate(Predicate::One),
     },
     Builtin {
         name: "filter",
@@ -60,7 +61,7 @@ pub(crate) static BUILTINS: &[Builtin] = &[
         example: ("filter([1, 2, 3], # > 1)", "[2, 3]"),
         check: Check::With(check::filter),
         gives: Gives::Elements,
-        run: Run::Predicate,
+        run: Run::Predicate(Predicate::Filter),
     },
     Builtin {
         name: "map",
@@ -70,7 +71,7 @@ pub(crate) static BUILTINS: &[Builtin] = &[
         example: ("map([1, 2], # * 10)", "[10, 20]"),
         check: Check::With(check::map),
         gives: Gives::Bodies,
-        run: Run::Predicate,
+        run: Run::Predicate(Predicate::Map),
     },
     Builtin {
         name: "find",
@@ -80,7 +81,7 @@ pub(crate) static BUILTINS: &[Builtin] = &[
         example: ("find([1, 2, 3], # > 1)", "2"),
         check: Check::With(check::find),
         gives: Gives::Element,
-        run: Run::Predicate,
+        run: Run::Predicate(Predicate::Find),
     },
     Builtin {
         name: "findIndex",
@@ -90,7 +91,7 @@ pub(crate) static BUILTINS: &[Builtin] = &[
         example: ("findIndex([1, 2, 3], # > 1)", "1"),
         check: Check::With(check::find_index),
         gives: Gives::Type,
-        run: Run::Predicate,
+        run: Run::Predicate(Predicate::FindIndex),
     },
     Builtin {
         name: "findLast",
@@ -100,7 +101,7 @@ pub(crate) static BUILTINS: &[Builtin] = &[
         example: ("findLast([1, 2, 3], # > 1)", "3"),
         check: Check::With(check::find),
         gives: Gives::Element,
-        run: Run::Predicate,
+        run: Run::Predicate(Predicate::FindLast),
     },
     Builtin {
         name: "findLastIndex",
@@ -110,7 +111,7 @@ pub(crate) static BUILTINS: &[Builtin] = &[
         example: ("findLastIndex([1, 2, 3], # > 1)", "2"),
         check: Check::With(check::find_index),
         gives: Gives::Type,
-        run: Run::Predicate,
+        run: Run::Predicate(Predicate::FindLastIndex),
     },
     Builtin {
         name: "count",
@@ -120,7 +121,7 @@ pub(crate) static BUILTINS: &[Builtin] = &[
         example: ("count([1, 2, 3], # > 1)", "2"),
         check: Check::With(check::count_of),
         gives: Gives::Type,
-        run: Run::Predicate,
+        run: Run::Predicate(Predicate::Count),
     },
     Builtin {
         name: "sum",
@@ -130,7 +131,7 @@ pub(crate) static BUILTINS: &[Builtin] = &[
         example: ("sum([1, 2, 3])", "6"),
         check: Check::With(check::sum),
         gives: Gives::Type,
-        run: Run::Predicate,
+        run: Run::Predicate(Predicate::Sum),
     },
     Builtin {
         name: "groupBy",
@@ -140,7 +141,7 @@ pub(crate) static BUILTINS: &[Builtin] = &[
         example: ("groupBy([1, 2, 3], # % 2)[1]", "[1, 3]"),
         check: Check::With(check::group_by),
         gives: Gives::Groups,
-        run: Run::Predicate,
+        run: Run::Predicate(Predicate::GroupBy),
     },
     Builtin {
         name: "sortBy",
@@ -150,7 +151,7 @@ pub(crate) static BUILTINS: &[Builtin] = &[
         example: ("sortBy([{n: 2}, {n: 1}], .n)[0].n", "1"),
         check: Check::With(check::sort_by),
         gives: Gives::Elements,
-        run: Run::Predicate,
+        run: Run::Predicate(Predicate::SortBy),
     },
     Builtin {
         name: "reduce",
@@ -160,7 +161,7 @@ pub(crate) static BUILTINS: &[Builtin] = &[
         example: ("reduce([1, 2, 3], #acc + #)", "6"),
         check: Check::With(check::reduce),
         gives: Gives::Reduced,
-        run: Run::Predicate,
+        run: Run::Predicate(Predicate::Reduce),
     },
     Builtin {
         name: "trim",
@@ -478,7 +479,7 @@ pub(crate) static BUILTINS: &[Builtin] = &[
         signature: "first(array)",
         about: "the first element, or nil",
         example: ("first([1, 2])", "1"),
-        check: Check::With(check::end),
+        check: Check::TakesNil(check::end),
         gives: Gives::Element,
         run: Run::Function(list::first),
     },
@@ -488,7 +489,7 @@ pub(crate) static BUILTINS: &[Builtin] = &[
         signature: "last(array)",
         about: "the last element, or nil",
         example: ("last([1, 2])", "2"),
-        check: Check::With(check::end),
+        check: Check::TakesNil(check::end),
         gives: Gives::Element,
         run: Run::Function(list::last),
     },
@@ -548,7 +549,7 @@ pub(crate) static BUILTINS: &[Builtin] = &[
         signature: "sort(array[, order])",
         about: "the elements in order; order is \"asc\" or \"desc\"",
         example: ("sort([3, 1, 2])", "[1, 2, 3]"),
-        check: Check::Parameters(&[List, Text], 1, Type::ARRAY),
+        check: Check::TakesNil(check::sort),
         gives: Gives::Elements,
         run: Run::Function(list::sort),
     },
@@ -598,7 +599,7 @@ pub(crate) static BUILTINS: &[Builtin] = &[
         signature: "get(array or map, index or key)",
         about: "the element or value, or nil if there is none",
         example: ("get({a: 1}, \"b\")", "nil"),
-        check: Check::With(check::get),
+        check: Check::TakesNil(check::get),
         gives: Gives::Member,
         run: Run::Function(map::get),
     },

@@ -3,10 +3,10 @@
 use super::{Compiler, Typed, form, known::Known};
 use crate::{
     ast::{Argument, Id, Kind as Syntax},
-    builtins::{self, Gives},
+    builtins::{self, Gives, Run},
     error::Error,
     facts::ArgumentShape,
-    program::{CallSite, Constant, Kind, Op, Predicate},
+    program::{CallSite, Constant, Kind, Op},
     schema::{Calls, Function, Parameter, Shape, Slot},
     suggest,
     types::Type,
@@ -26,7 +26,7 @@ impl<'s> Compiler<'s> {
         let Some(builtin) = builtins::find(name) else {
             return Err(self.error(at, format!("unknown builtin `{name}`")));
         };
-        if let Some(predicate) = Predicate::named(name) {
+        if let Run::Predicate(predicate) = builtin.run {
             return self.predicate(at, predicate, builtin, arguments);
         }
         let mut ops = Vec::with_capacity(arguments.len());

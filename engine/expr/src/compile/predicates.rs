@@ -15,27 +15,6 @@ use crate::{
 };
 
 impl Predicate {
-    pub(crate) fn named(name: &str) -> Option<Self> {
-        Some(match name {
-            "all" => Self::All,
-            "none" => Self::None,
-            "any" => Self::Any,
-            "one" => Self::One,
-            "filter" => Self::Filter,
-            "map" => Self::Map,
-            "count" => Self::Count,
-            "sum" => Self::Sum,
-            "find" => Self::Find,
-            "findIndex" => Self::FindIndex,
-            "findLast" => Self::FindLast,
-            "findLastIndex" => Self::FindLastIndex,
-            "groupBy" => Self::GroupBy,
-            "sortBy" => Self::SortBy,
-            "reduce" => Self::Reduce,
-            _ => return None,
-        })
-    }
-
     /// Whether the body answers yes or no.
     fn decides(self) -> bool {
         !matches!(self, Self::Map | Self::Sum | Self::GroupBy | Self::SortBy | Self::Reduce)
