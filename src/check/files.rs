@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
 use portal_cluster::rules::folder::search;
-use portal_document::{Builder, Document, Interning, Limits, Node, Options, Step, YamlDocument, from_yaml};
+use portal_document::{Builder, Document, DocumentLimits, Interning, Node, Options, Step, YamlDocument, from_yaml};
 
 /// The largest file that is read.
 const MAX_FILE: u64 = 1 << 30;
@@ -166,7 +166,7 @@ impl Piece {
             let column = 1 + last.chars().count();
             self.problem(Some(self.first_line + lines), Some(column), "this is not text in UTF-8".to_owned())
         })?;
-        let limits = Limits { bytes: MAX_DOCUMENT, ..Limits::default() };
+        let limits = DocumentLimits { bytes: MAX_DOCUMENT, ..DocumentLimits::default() };
         let options = Options { limits, interning: Interning::Add, ..Options::default() };
         // JSON is YAML too, but a parser of its own reads it ten times as fast.
         if text.trim_start().starts_with('{')

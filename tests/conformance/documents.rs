@@ -36,7 +36,7 @@ const OPTIONS: Options = Options {
     mask: &[],
     interning: Interning::LookUpOnly,
     origin: None,
-    limits: portal_document::Limits { bytes: 7 << 20, depth: 10_000 },
+    limits: portal_document::DocumentLimits { bytes: 7 << 20, depth: 10_000 },
 };
 
 /// Compares the first document of each text.

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use expect_test::{Expect, expect};
 
-use crate::{Document, Error, Interning, Key, Limits, Options, from_yaml, parse};
+use crate::{Document, DocumentLimits, Error, Interning, Key, Options, from_yaml, parse};
 
 /// Generous: a debug build on a busy machine. What these tests are about would take minutes.
 const LITTLE_TIME: Duration = Duration::from_secs(20);
@@ -14,7 +14,7 @@ const OPTIONS: Options = Options {
     mask: &[],
     interning: Interning::LookUpOnly,
     origin: None,
-    limits: Limits { bytes: 7 << 20, depth: 10_000 },
+    limits: DocumentLimits { bytes: 7 << 20, depth: 10_000 },
 };
 
 /// Runs on a thread with the stack that a worker of the runtime has.

@@ -41,6 +41,6 @@ pub use error::{Error, Found, Position};
 pub use intern::{Interner, Symbol};
 pub use key::Key;
 pub use node::{Array, Elements, Entries, NoObject, Node, Object, View};
-pub use options::{Interning, Limits, Options};
+pub use options::{DocumentLimits, Interning, Options};
 pub use path::{Path, PathError, Segment};
 pub use yaml::{Step, YamlDocument, element_lines, from_yaml, locate};

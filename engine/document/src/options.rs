@@ -17,7 +17,7 @@ pub struct Options<'a> {
     /// only this object has. Without one, each document is an origin of its own.
     pub origin: Option<u64>,
     /// What to refuse.
-    pub limits: Limits,
+    pub limits: DocumentLimits,
 }
 
 /// Whether reading a document may add to the interner.
@@ -32,16 +32,16 @@ pub enum Interning {
 
 /// What input may ask for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Limits {
+pub struct DocumentLimits {
     /// Bytes of input.
     pub bytes: usize,
     /// Arrays and objects within each other.
     pub depth: usize,
 }
 
-impl Default for Limits {
+impl Default for DocumentLimits {
     /// An admission review with an old and a new object of the largest size, and the depth that the API server accepts.
-    fn default() -> Limits {
-        Limits { bytes: 7 << 20, depth: 10_000 }
+    fn default() -> DocumentLimits {
+        DocumentLimits { bytes: 7 << 20, depth: 10_000 }
     }
 }

@@ -35,7 +35,7 @@ mod tests {
     use expect_test::{Expect, expect};
 
     use super::*;
-    use crate::{Limits, Path};
+    use crate::{DocumentLimits, Path};
 
     #[track_caller]
     fn check(body: impl AsRef<[u8]>, expected: Expect) {
@@ -165,14 +165,14 @@ mod tests {
 
     #[test]
     fn a_body_over_the_limit_is_refused() {
-        let options = Options { limits: Limits { bytes: 4, depth: 10 }, ..Options::default() };
+        let options = Options { limits: DocumentLimits { bytes: 4, depth: 10 }, ..Options::default() };
         assert_eq!(render(b"[12]", &options), "[12]");
         assert_eq!(render(b"[123]", &options), "5 bytes are over the limit of 4 bytes");
     }
 
     #[test]
     fn nesting_over_the_limit_is_refused_with_its_place() {
-        let options = Options { limits: Limits { bytes: 100, depth: 2 }, ..Options::default() };
+        let options = Options { limits: DocumentLimits { bytes: 100, depth: 2 }, ..Options::default() };
         assert_eq!(render(br#"[{"a":1}]"#, &options), r#"[{"a":1}]"#);
         assert_eq!(render(br#"[{"a":[]}]"#, &options), "1:7: nesting is over the limit of 2 levels");
     }

@@ -221,7 +221,7 @@ mod tests {
 
     #[test]
     fn a_text_over_the_limit_is_refused() {
-        let limits = crate::Limits { bytes: 3, depth: 10 };
+        let limits = crate::DocumentLimits { bytes: 3, depth: 10 };
         let error = from_yaml("a: 1", &Options { limits, ..Options::default() }).unwrap_err();
         assert_eq!(error.to_string(), "4 bytes are over the limit of 3 bytes");
     }

@@ -13,7 +13,7 @@ use portal_core::rule::{
     load::{self, RuleKind},
     source::{Origin, RuleId, RuleSource},
 };
-use portal_document::{Document, Error, Limits, Node, Options, View};
+use portal_document::{Document, DocumentLimits, Error, Node, Options, View};
 use serde_json::Value;
 use tokio::sync::mpsc;
 
@@ -50,7 +50,7 @@ const MAX_DEPTH: usize = 64;
 
 impl Form for RuleObject {
     fn read(json: &[u8]) -> Result<RuleObject, Error> {
-        let limits = Limits { depth: MAX_DEPTH, ..Limits::default() };
+        let limits = DocumentLimits { depth: MAX_DEPTH, ..DocumentLimits::default() };
         Document::parse(json, &Options { limits, ..Options::default() }).map(RuleObject)
     }
 

@@ -103,7 +103,7 @@ impl<F> Resource for Watched<F> {
 #[cfg(test)]
 mod tests {
     use kube::core::{ObjectList, WatchEvent};
-    use portal_document::{Document, Limits, Options};
+    use portal_document::{Document, DocumentLimits, Options};
 
     use super::*;
 
@@ -112,7 +112,7 @@ mod tests {
 
     impl Form for Shallow {
         fn read(json: &[u8]) -> Result<Self, Error> {
-            let limits = Limits { depth: 4, ..Limits::default() };
+            let limits = DocumentLimits { depth: 4, ..DocumentLimits::default() };
             Document::parse(json, &Options { limits, ..Options::default() }).map(Shallow)
         }
 

@@ -9,7 +9,7 @@ use portal_bench::objects::objects;
 use portal_bench::portal;
 use portal_bench::row::{self, Goal, Row};
 use portal_bench::rules::RULES;
-use portal_document::{Document, Interning, Limits as DocumentLimits, Options};
+use portal_document::{Document, DocumentLimits, Interning, Options};
 use portal_expr::{Arena, Limits};
 
 #[global_allocator]

@@ -1,12 +1,12 @@
 //! JSON: taken and refused as by `serde_json`, with the same values, in little memory; written and read again, the same.
 
-use portal_document::{Document, Error, Interning, Limits, Node, Options, Path, View};
+use portal_document::{Document, DocumentLimits, Error, Interning, Node, Options, Path, View};
 use serde_json::Value;
 
 use super::check_position;
 
 /// No deeper than `serde_json` goes.
-const LIMITS: Limits = Limits { bytes: 1 << 20, depth: 100 };
+const LIMITS: DocumentLimits = DocumentLimits { bytes: 1 << 20, depth: 100 };
 
 /// Nobody's documents may fill the interner.
 const OPTIONS: Options =

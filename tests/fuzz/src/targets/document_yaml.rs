@@ -1,10 +1,10 @@
 //! YAML: read or refused, in bounded memory; what it yields, written as JSON and read again, is the same.
 
-use portal_document::{Document, Error, Interning, Limits, Node, Options, View, from_yaml};
+use portal_document::{Document, DocumentLimits, Error, Interning, Node, Options, View, from_yaml};
 
 use super::{check_position, document_json::check_round_trip};
 
-const LIMITS: Limits = Limits { bytes: 1 << 20, depth: 100 };
+const LIMITS: DocumentLimits = DocumentLimits { bytes: 1 << 20, depth: 100 };
 
 /// Nobody's documents may fill the interner.
 const OPTIONS: Options =

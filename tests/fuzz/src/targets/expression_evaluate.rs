@@ -2,7 +2,7 @@
 
 use std::sync::LazyLock;
 
-use portal_document::{Document, Limits as DocumentLimits, Options};
+use portal_document::{Document, DocumentLimits, Options};
 use portal_expr::{Arena, Limits, Mode, Moment, Phase, Program, Schema, Value, compile};
 
 use super::check_error;

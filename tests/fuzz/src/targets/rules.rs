@@ -21,7 +21,7 @@ use portal_core::{
         source::{Origin, RuleId, RuleSource},
     },
 };
-use portal_document::{Document, Interning, Limits as DocumentLimits, Options, from_yaml, locate};
+use portal_document::{Document, DocumentLimits, Interning, Options, from_yaml, locate};
 use portal_expr::{Limits, Moment};
 
 use super::check_position;
