@@ -43,6 +43,17 @@ fn gone(path: &str) -> Update {
     Update::Files(vec![(path.into(), None)])
 }
 
+fn widget() -> Kind {
+    Kind {
+        group: "acme.io".to_owned(),
+        kind: "Widget".to_owned(),
+        plural: "widgets".to_owned(),
+        versions: vec!["v1".to_owned()],
+        namespaced: true,
+        subresources: Vec::new(),
+    }
+}
+
 fn kinds() -> Update {
     Update::Kinds(Arc::new(Kinds::builtin().clone()))
 }
@@ -101,16 +112,8 @@ fn a_change_makes_a_set_only_if_a_rule_changes() {
 #[test]
 fn rules_are_in_force_with_the_kinds_that_they_were_compiled_against() {
     let mut index = index([]);
-    let widget = Kind {
-        group: "acme.io".to_owned(),
-        kind: "Widget".to_owned(),
-        plural: "widgets".to_owned(),
-        versions: vec!["v1".to_owned()],
-        namespaced: true,
-        subresources: Vec::new(),
-    };
     // New kinds are in force even without any rule: they tell which kind a review is about.
-    let kinds = Arc::new(Kinds::builtin().with([widget]));
+    let kinds = Arc::new(Kinds::builtin().with([widget()]));
     let snapshot = index.apply([Update::Kinds(Arc::clone(&kinds))]).snapshot.unwrap();
     assert!(snapshot.rules.rules().is_empty() && Arc::ptr_eq(&snapshot.kinds, &kinds));
     let snapshot = index.apply([object("a", "Widget", "object.spec.size > 3")]).snapshot.unwrap();
@@ -142,18 +145,10 @@ fn nothing_is_told_before_the_kinds_are_known() {
 
 #[test]
 fn a_rule_wakes_when_its_kind_comes_and_says_so_when_it_goes() {
-    let widget = portal_core::kinds::Kind {
-        group: "acme.io".to_owned(),
-        kind: "Widget".to_owned(),
-        plural: "widgets".to_owned(),
-        versions: vec!["v1".to_owned()],
-        namespaced: true,
-        subresources: Vec::new(),
-    };
     let mut index = index([object("a", "Widget", "object.spec.size > 3")]);
     check_set(&index, &[]);
     assert_eq!(index.totals().waiting, 1);
-    index.apply([Update::Kinds(Arc::new(Kinds::builtin().with([widget])))]);
+    index.apply([Update::Kinds(Arc::new(Kinds::builtin().with([widget()])))]);
     check_set(&index, &["a"]);
     assert_eq!(index.report(&id("a")).unwrap().active_on, ["acme.io/v1/Widget"]);
     index.apply([kinds()]);
