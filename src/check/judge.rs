@@ -286,6 +286,7 @@ impl Work<'_> {
         let request = request.flatten();
         let event = Event {
             front: None,
+            entry: None,
             operation: Operation::Create,
             kind,
             version,

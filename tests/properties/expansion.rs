@@ -117,6 +117,7 @@ fn judge(rules: &RuleSet, group: &str, kind: &str, object: &Value) -> Vec<String
     let object = Object::of(object.root(), kind);
     let event = Event {
         front: Some(Front::Admission),
+        entry: None,
         operation: Operation::Create,
         kind,
         version: "v1",

@@ -84,6 +84,7 @@ pub fn evaluate(rules: &RuleSet, lookup: &dyn Lookup, event: &Event<'_>, limits:
     for (rule, judged) in rules.for_kind(event.kind) {
         let is_for_event = event.front.is_none_or(|front| rule.fronts.contains(&front))
             && (judged.versions.is_empty() || judged.versions.iter().any(|version| version == event.version))
+            && event.entry.is_none_or(|entry| judged.entry() == entry)
             && !(judged.expanded && event.subresource.is_some());
         if !is_for_event {
             continue;

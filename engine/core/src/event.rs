@@ -11,6 +11,8 @@ use crate::{kinds::Kind, object::Visible};
 pub struct Event<'a> {
     /// The loop that asks. None outside of a cluster: then every rule is asked, whichever loops it is for.
     pub front: Option<Front>,
+    /// The entry of the webhook configuration that the request came by. None where none is: then every rule is asked.
+    pub entry: Option<Entry>,
     /// What is done to the object.
     pub operation: Operation,
     /// The kind of the resource. With a subresource the object itself may be of another kind.
@@ -35,6 +37,15 @@ pub struct Event<'a> {
 
 /// The subresources by which a running pod gets containers or other resources. A request for one has the whole pod.
 pub(crate) const POD_SUBRESOURCES: [&str; 2] = ["ephemeralcontainers", "resize"];
+
+/// An entry of the webhook configuration. A request may come by several, and each rule is asked by one of them.
+#[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
+pub enum Entry {
+    /// For rules that take any version: the object is as it was sent.
+    AnyVersion,
+    /// For rules that pin the version which the object is in, converted if it was sent in another.
+    PinnedVersion,
+}
 
 /// What is done to an object.
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]

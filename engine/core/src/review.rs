@@ -79,6 +79,7 @@ impl<'a> Review<'a> {
         let filled = |name: &str| text(request, name).filter(|text| !text.is_empty());
         Event {
             front: Some(Front::Admission),
+            entry: None,
             operation: self.operation,
             kind,
             version: self.version,

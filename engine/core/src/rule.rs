@@ -17,7 +17,7 @@ use portal_document::Node;
 
 use crate::{
     context::pod::Template,
-    event::Front,
+    event::{Entry, Front},
     kinds::Kind,
     language::Expression,
     rule::{matching::Matching, message::Message, source::RuleId},
@@ -106,6 +106,11 @@ impl JudgedKind {
     pub fn pinned(&self) -> &[String] {
         let names_all = self.kind.versions.iter().all(|version| self.versions.contains(version));
         if names_all { &[] } else { &self.versions }
+    }
+
+    /// The entry of the webhook configuration by which requests come to the rule.
+    pub fn entry(&self) -> Entry {
+        if self.pinned().is_empty() { Entry::AnyVersion } else { Entry::PinnedVersion }
     }
 
     /// The labels that tell objects of this kind apart: of what makes pods, those of the pods.

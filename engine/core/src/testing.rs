@@ -65,6 +65,7 @@ pub(crate) fn creation<'a>(object: &'a Object<'_>) -> Event<'a> {
     let text = |name| metadata.get_str(name).and_then(Node::as_str);
     Event {
         front: Some(Front::Admission),
+        entry: None,
         operation: Operation::Create,
         kind,
         version,

@@ -5,7 +5,7 @@ use expect_test::{Expect, expect};
 
 use super::*;
 use crate::{
-    event::Operation,
+    event::{Entry, Operation},
     lookup::Lookup,
     object::Object,
     testing::{Objects, creation, judge, objects, rules},
@@ -326,6 +326,28 @@ fn what_changes_a_running_pod_is_judged_as_the_pod() {
     let named = "name: r\nmatch: {gvk: [{group: apps, kind: Deployment}]}\nrule: metadata.name == 'web'";
     assert_eq!(judged(named, DEPLOYMENT, None), [r#"metadata.name is "web""#]);
     assert_eq!(judged(named, DEPLOYMENT, Some("resize")), [""; 0]);
+}
+
+#[test]
+fn a_rule_is_asked_by_one_entry_of_the_webhook_configuration() {
+    let rule = |name: &str, version: &str| {
+        let gvk = format!("{{group: autoscaling, kind: HorizontalPodAutoscaler, version: {version:?}}}");
+        format!("name: {name}\nmatch: {{gvk: [{gvk}]}}\nrule: metadata.name == 'a'\n")
+    };
+    let (rules, problems) = rules(&[rule("any", "*"), rule("old", "v1"), rule("new", "v2")].join("---\n"));
+    assert_eq!(problems, Vec::<String>::new());
+    let judges = |entry, version| {
+        let kind = "{apiVersion: autoscaling/v2, kind: HorizontalPodAutoscaler, metadata: {name: a, namespace: shop}}";
+        let object = objects(kind).remove(0);
+        let event = Event { entry, version, ..creation(&object) };
+        let evaluation = evaluate(&rules, &Objects(Vec::new()), &event, &Limits::default());
+        evaluation.violations.into_iter().map(|violation| violation.rule.name).collect::<Vec<_>>()
+    };
+    assert_eq!(judges(None, "v1"), ["any", "old"]);
+    assert_eq!(judges(Some(Entry::AnyVersion), "v1"), ["any"]);
+    assert_eq!(judges(Some(Entry::AnyVersion), "v2"), ["any"]);
+    assert_eq!(judges(Some(Entry::PinnedVersion), "v1"), ["old"]);
+    assert_eq!(judges(Some(Entry::PinnedVersion), "v2"), ["new"]);
 }
 
 #[test]

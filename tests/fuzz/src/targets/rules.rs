@@ -137,6 +137,7 @@ fn check_evaluation(rule_set: &RuleSet) {
     let pod = Object::of(POD.root(), kind);
     let event = Event {
         front: None,
+        entry: None,
         operation: Operation::Create,
         kind,
         version: "v1",
