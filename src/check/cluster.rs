@@ -7,11 +7,12 @@ use std::sync::Arc;
 use portal_core::{
     kinds::{Kind, Kinds},
     lookup::{Answer, Filter, Lookup, Query},
+    manifest::{Problem, items},
     object::Object,
 };
-use portal_document::{Builder, Node};
+use portal_document::{Builder, Interning, Node};
 
-use crate::check::files::{self, Problem};
+use crate::check::files;
 
 /// Objects, by group and kind.
 #[derive(Default)]
@@ -31,27 +32,27 @@ impl Cluster {
         let mut found = Cluster::default();
         let paths = files::expand(cluster, problems);
         for path in &paths {
-            match files::read(path, usize::MAX) {
-                Ok(pieces) => pieces.iter().for_each(|piece| {
-                    let (documents, mut damaged) = piece.documents();
+            match files::read(path) {
+                Ok(manifest) => {
+                    let (documents, mut damaged) = manifest.documents(Interning::Add);
                     if documents.is_empty() && damaged.is_empty() {
-                        problems.push(piece.empty("object"));
+                        problems.push(files::empty(&manifest, "object"));
                     }
                     problems.append(&mut damaged);
                     for placed in &documents {
                         let wrong = found.add_all(placed.document.root(), kinds);
-                        problems.extend(wrong.into_iter().map(|error| piece.problem(Some(placed.line), None, error)));
+                        let wrong = wrong.into_iter().map(|error| manifest.problem(Some(placed.line), None, error));
+                        problems.extend(wrong);
                     }
-                }),
+                }
                 Err(problem) => problems.push(problem),
             }
         }
         // Problems of these files are not kept here: judging them reports the same ones.
         for path in judged {
-            for piece in files::read(path, usize::MAX).into_iter().flatten() {
-                for placed in piece.documents().0 {
-                    let _ = found.add_all(placed.document.root(), kinds);
-                }
+            let Ok(manifest) = files::read(path) else { continue };
+            for placed in manifest.documents(Interning::Add).0 {
+                let _ = found.add_all(placed.document.root(), kinds);
             }
         }
         found
@@ -60,7 +61,7 @@ impl Cluster {
     /// Adds the objects of a document. What is wrong with its lists comes back.
     fn add_all(&mut self, document: Node<'_>, kinds: &Kinds) -> Vec<String> {
         let mut wrong = Vec::new();
-        for item in files::items(document) {
+        for item in items(document) {
             let content = match item.content {
                 Ok(content) => content,
                 Err(error) => {

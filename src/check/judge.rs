@@ -12,21 +12,16 @@ use portal_core::{
     evaluate::{Evaluation, evaluate},
     event::{Event, Operation},
     kinds::Kinds,
+    manifest::{Item, Manifest, Problem, items},
     object::{Object, Request},
     review::Review,
     rule::{RequestReads, RuleSet},
 };
 use portal_crds::EnforcementAction;
-use portal_document::{Document, Node};
+use portal_document::{Document, Interning, Node};
 use portal_expr::{Limits, Moment};
 
-use crate::check::{
-    Arguments,
-    cluster::Cluster,
-    files::{self, Item, Piece, Problem},
-    progress::Progress,
-    rules::Loaded,
-};
+use crate::check::{Arguments, cluster::Cluster, files, progress::Progress, rules::Loaded};
 use crate::clock;
 
 /// What came of judging everything.
@@ -117,20 +112,8 @@ pub(crate) fn judge(loaded: &Loaded, arguments: &Arguments) -> Judgement {
         now: clock::now(),
     };
     let mut outcome = run(&work, &paths);
-    let problem = |problem: Problem, rule: Option<String>| Failed {
-        subject: Subject { file: problem.file, line: problem.line, ..Subject::default() },
-        column: problem.column,
-        rule,
-        error: problem.message,
-    };
-    let mut failures: Vec<Failed> = loaded
-        .errors
-        .iter()
-        .cloned()
-        .zip(loaded.names.iter().cloned())
-        .map(|(error, rule)| problem(error, rule))
-        .collect();
-    failures.extend(problems.into_iter().map(|found| problem(found, None)));
+    let mut failures: Vec<Failed> =
+        loaded.errors.iter().cloned().chain(problems).map(|problem| unread(0, problem)).collect();
     outcome.failures.sort_by(|one, other| one.subject.cmp(&other.subject));
     outcome.violations.sort_by(|one, other| one.subject.cmp(&other.subject));
     failures.append(&mut outcome.failures);
@@ -147,7 +130,7 @@ pub(crate) fn judge(loaded: &Loaded, arguments: &Arguments) -> Judgement {
 /// Reads the files one after the other and lets every core judge what is in them. What waits is bounded.
 fn run(work: &Work<'_>, paths: &[PathBuf]) -> Outcome {
     let workers = thread::available_parallelism().map_or(1, usize::from);
-    let (sender, receiver) = sync_channel::<(usize, Piece)>(2 * workers);
+    let (sender, receiver) = sync_channel::<(usize, Manifest)>(2 * workers);
     let receiver = Mutex::new(receiver);
     let outcome = Mutex::new(Outcome::default());
     let progress = Progress::new(paths.len());
@@ -175,10 +158,10 @@ fn run(work: &Work<'_>, paths: &[PathBuf]) -> Outcome {
             });
         }
         for (order, path) in paths.iter().enumerate() {
-            match files::read(path, PIECE_BYTES) {
-                Ok(pieces) => {
-                    firsts.extend(pieces.first().map(|piece| (order, piece.empty("object"))));
-                    for piece in pieces {
+            match files::read(path) {
+                Ok(manifest) => {
+                    firsts.push((order, files::empty(&manifest, "object")));
+                    for piece in manifest.pieces(PIECE_BYTES) {
                         // A worker ends only when there is nothing more to do.
                         let _ = sender.send((order, piece));
                     }
@@ -200,22 +183,23 @@ fn run(work: &Work<'_>, paths: &[PathBuf]) -> Outcome {
 }
 
 fn unread(order: usize, problem: Problem) -> Failed {
-    let subject = Subject { order, file: problem.file, line: problem.line, ..Subject::default() };
-    Failed { subject, column: problem.column, rule: None, error: problem.message }
+    let subject = Subject { order, file: problem.file.to_string(), line: problem.line, ..Subject::default() };
+    let rule = problem.rule.map(|rule| rule.to_string());
+    Failed { subject, column: problem.column, rule, error: problem.message }
 }
 
 impl Work<'_> {
     /// Judges what is in a piece, and says whether there was anything.
-    fn judge_piece(&self, order: usize, piece: &Piece, outcome: &mut Outcome) -> bool {
-        let (documents, problems) = piece.documents();
+    fn judge_piece(&self, order: usize, piece: &Manifest, outcome: &mut Outcome) -> bool {
+        let (documents, problems) = piece.documents(Interning::Add);
         let has_content = !documents.is_empty() || !problems.is_empty();
         outcome.failures.extend(problems.into_iter().map(|problem| unread(order, problem)));
         for placed in &documents {
-            let items = files::items(placed.document.root());
+            let items = items(placed.document.root());
             // The lines of a list's items are looked for when something is said of one.
             let lines = LazyCell::new(|| piece.item_lines(placed.line));
             for (item, Item { path, content }) in items.iter().enumerate() {
-                let file = piece.file.to_string();
+                let file = piece.file().to_owned();
                 let subject = Subject { order, line: Some(placed.line), item, file, ..Subject::default() };
                 let (violations, failures) = (outcome.violations.len(), outcome.failures.len());
                 match content {

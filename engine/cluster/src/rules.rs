@@ -18,6 +18,7 @@ use std::sync::Arc;
 
 use portal_core::{
     kinds::Kinds,
+    manifest::Problem,
     rule::{
         diagnostic::Diagnostic,
         source::{RuleId, RuleSource},
@@ -43,17 +44,6 @@ pub enum Update {
 
 /// The rules of a file, or everything that is wrong with it: a file is taken as a whole.
 pub type FileContent = Result<Vec<RuleSource>, Vec<Problem>>;
-
-/// Something that is wrong with a file.
-#[derive(Clone, Debug, Eq, PartialEq)]
-pub struct Problem {
-    /// The line, from 1, if the place is known.
-    pub line: Option<usize>,
-    /// The column, from 1, if it is known.
-    pub column: Option<usize>,
-    /// What is wrong, and the way out.
-    pub message: String,
-}
 
 /// A rule as the cluster has it.
 #[derive(Clone, Debug)]
@@ -117,12 +107,5 @@ impl Loader {
             Loader::ClusterRules => Part::ClusterRules,
             Loader::Rules => Part::Rules,
         }
-    }
-}
-
-impl Problem {
-    /// Something that is wrong with a file as a whole.
-    pub(crate) fn of_file(message: String) -> Problem {
-        Problem { line: None, column: None, message }
     }
 }

@@ -1,6 +1,7 @@
 //! Rules: compiled, matched and evaluated. Values in, values out: no I/O, no async runtime, no Kubernetes client.
 
 pub mod kinds;
+pub mod manifest;
 
 pub mod language;
 

@@ -203,7 +203,7 @@ fn with_name_label(namespace: Node<'_>) -> Option<Document> {
     builder.finish().ok()
 }
 
-fn entries<'d>(node: Option<Node<'d>>) -> impl Iterator<Item = (&'d str, Node<'d>)> {
+pub(crate) fn entries<'d>(node: Option<Node<'d>>) -> impl Iterator<Item = (&'d str, Node<'d>)> {
     node.and_then(Node::as_object).into_iter().flat_map(|object| object.iter())
 }
 

@@ -6,6 +6,7 @@ pub mod message;
 
 pub mod compile;
 pub mod diagnostic;
+pub mod file;
 pub mod load;
 pub mod source;
 

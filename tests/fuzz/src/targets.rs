@@ -44,7 +44,12 @@ fn check_error(error: &Error, source: &str) {
 /// Checks that a place is within the input.
 fn check_position(position: Position, input: &[u8]) {
     assert!(position.offset <= input.len(), "offset {} of {}", position.offset, input.len());
+    check_place(position.line, position.column, input);
+}
+
+/// Checks that a line and a column are within the input.
+fn check_place(line: usize, column: usize, input: &[u8]) {
     let lines = 1 + input.iter().filter(|byte| matches!(byte, b'\n' | b'\r')).count();
-    assert!((1..=lines).contains(&position.line), "line {} of {lines}", position.line);
-    assert!((1..=input.len() + 1).contains(&position.column), "column {}", position.column);
+    assert!((1..=lines).contains(&line), "line {line} of {lines}");
+    assert!((1..=input.len() + 1).contains(&column), "column {column}");
 }

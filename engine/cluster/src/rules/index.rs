@@ -13,17 +13,19 @@ use portal_core::{
     kinds::Kinds,
     language::{ExprEngine, ExpressionEngine},
     layers::Layers,
+    manifest::Problem,
     rule::{
         Rule, RuleSet,
         compile::compile_rule,
         diagnostic::{Diagnostic, Level},
+        file::{place, problem_of},
         source::{RuleId, RuleSource},
     },
 };
 
 use crate::{
     metrics::RuleState,
-    rules::{FileContent, Object, Outcome, Problem, Report, Update, snapshot::Snapshot},
+    rules::{FileContent, Object, Outcome, Report, Update, snapshot::Snapshot},
 };
 
 /// All rules. Written by the one task that takes the updates.
@@ -159,7 +161,7 @@ impl Index {
             let Some(first) = paths.first() else { continue };
             for path in paths.iter().skip(1) {
                 let message = format!("`{id}` is in {} too, which comes first: rename one", first.display());
-                problems.entry(path.clone()).or_default().push(Problem::of_file(message));
+                problems.entry(path.clone()).or_default().push(Problem::of_file(path.display().to_string(), message));
             }
         }
         problems
@@ -371,10 +373,10 @@ fn problems_of(rules: &[(RuleSource, Compiled)]) -> Vec<Problem> {
     for (source, compiled) in rules {
         if !names.insert(&source.id) {
             let message = format!("another rule of this file is called `{}` too: rename one", source.id);
-            problems.push(Problem::of_file(message));
+            problems.push(problem_of(source, message));
         }
         let errors = compiled.errors().filter(|error| !error.awaits_kind);
-        problems.extend(errors.map(|error| Problem::of_file(error.to_string())));
+        problems.extend(errors.map(|error| place(error, None)));
     }
     problems
 }

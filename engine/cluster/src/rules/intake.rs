@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;
 use std::time::Instant;
 
-use portal_core::{layers::Layers, rule::source::RuleId};
+use portal_core::{layers::Layers, manifest::Problem, rule::source::RuleId};
 use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
@@ -13,7 +13,7 @@ use crate::{
     health::Health,
     metrics::{Metrics, RuleOrigin, RuleState},
     rules::{
-        Loader, Outcome, Problem, Report, Update,
+        Loader, Outcome, Report, Update,
         index::{Index, Outcomes, Totals},
         snapshot::InForce,
     },
@@ -143,7 +143,7 @@ async fn apply(mut index: Index, batch: Vec<Update>) -> Applied {
 /// Logs what is wrong with files, unless that was said before.
 fn log_problems(problems: &BTreeMap<PathBuf, Vec<Problem>>, said: &BTreeMap<PathBuf, Vec<Problem>>) {
     for (path, problems) in problems.iter().filter(|(path, problems)| said.get(*path) != Some(problems)) {
-        for Problem { line, column, message } in problems {
+        for Problem { line, column, message, .. } in problems {
             warn!(file = %path.display(), line, column, error = message, "File of rules cannot be used as it is");
         }
     }

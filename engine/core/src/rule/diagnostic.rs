@@ -52,16 +52,16 @@ pub struct Excerpt {
     pub text: String,
 }
 
-impl Diagnostic {
-    /// The way to the field, as documents know it.
-    pub fn document_steps(&self) -> Vec<portal_document::Step<'_>> {
-        let steps = self.field.iter().map(|step| match step {
-            Step::Field(name) => portal_document::Step::Field(name),
-            Step::Index(index) => portal_document::Step::Index(*index),
-        });
-        steps.collect()
-    }
+/// A way, as documents know it.
+pub(crate) fn document_steps(way: &[Step]) -> Vec<portal_document::Step<'_>> {
+    let steps = way.iter().map(|step| match step {
+        Step::Field(name) => portal_document::Step::Field(name),
+        Step::Index(index) => portal_document::Step::Index(*index),
+    });
+    steps.collect()
+}
 
+impl Diagnostic {
     /// The field as people write it: `spec.match.gvk[0].kind`.
     pub fn field_name(&self) -> String {
         let mut name = String::new();

@@ -11,26 +11,21 @@ use portal_core::{
     language::{EvaluationError, ExprEngine},
     layers::Layers,
     lookup::{Answer, Lookup, Query},
+    manifest::{Manifest, Problem},
     object::Object,
     requirements::{Reach, Reason, Requirements},
     rule::{
         Rule, RuleSet,
         compile::{compile, compile_rule, ended_exceptions},
         diagnostic::{Diagnostic, Level},
-        load::load,
-        source::{Origin, RuleId, RuleSource},
+        file::{RuleFile, place, read},
+        source::{RuleId, RuleSource},
     },
 };
-use portal_document::{Document, DocumentLimits, Interning, Options, from_yaml, locate};
+use portal_document::{Document, Options};
 use portal_expr::{Limits, Moment};
 
-use super::check_position;
-
-const LIMITS: DocumentLimits = DocumentLimits { bytes: 1 << 20, depth: 100 };
-
-/// Nobody's rules may fill the interner.
-const OPTIONS: Options =
-    Options { drop: &[], mask: &[], interning: Interning::LookUpOnly, origin: None, limits: LIMITS };
+use super::check_place;
 
 /// Small, so that an input takes little time whatever it asks for.
 const EVALUATION: Limits = Limits { fuel: 5_000, elements: 1_000, bytes: 1 << 18 };
@@ -38,8 +33,7 @@ const EVALUATION: Limits = Limits { fuel: 5_000, elements: 1_000, bytes: 1 << 18
 /// A rule that is right, and violated by the pod.
 static GOOD: LazyLock<RuleSource> = LazyLock::new(|| {
     let text = "{name: 'good', match: {gvk: [{kind: Pod}]}, rule: container.securityContext.privileged == true}";
-    let documents = from_yaml(text, &Options::default()).expect("the text is YAML");
-    load(documents[0].document.root(), origin(0), Vec::new()).expect("the rule is right")
+    read(&Manifest::new("good.yaml", text.as_bytes())).sources.pop().expect("the rule is right")
 });
 
 /// What is judged by the rules that compile.
@@ -60,30 +54,17 @@ impl Lookup for Empty {
 
 /// Loads and compiles rules.
 pub fn rules(input: &[u8]) {
-    let Ok(text) = str::from_utf8(input) else { return };
-    let Ok(documents) = from_yaml(text, &OPTIONS) else { return };
-    let mut sources = Vec::new();
-    for (number, found) in documents.iter().enumerate() {
-        match load(found.document.root(), origin(number), Vec::new()) {
-            Ok(source) => sources.push(source),
-            Err(problems) => {
-                assert!(!problems.is_empty(), "a rule that is refused is refused for a reason");
-                problems.iter().for_each(|problem| check_diagnostic(problem, text));
-            }
-        }
-    }
-    let rule_set = check_alone_and_together(&mut sources, text);
+    let manifest = Manifest::new("rules.yaml", input);
+    let RuleFile { mut sources, problems, is_empty } = read(&manifest);
+    assert!(!is_empty || (sources.is_empty() && problems.is_empty()), "nothing is wrong with what is empty");
+    problems.iter().for_each(|problem| check_problem(problem, input));
+    let rule_set = check_alone_and_together(&mut sources, &manifest, input);
     check_requirements(&rule_set);
     check_evaluation(&rule_set);
 }
 
-/// Where a rule is: the number of its document stands for the line.
-fn origin(document: usize) -> Origin {
-    Origin::File { path: String::new(), line: document }
-}
-
 /// Checks that rules come to the same alone, together, and beside one that is right.
-fn check_alone_and_together(sources: &mut Vec<RuleSource>, text: &str) -> RuleSet {
+fn check_alone_and_together(sources: &mut Vec<RuleSource>, manifest: &Manifest, input: &[u8]) -> RuleSet {
     // Of rules with the same name the first one stays.
     sources.insert(0, GOOD.clone());
     let (rule_set, mut together) = compile(sources, Kinds::builtin(), &ExprEngine);
@@ -94,7 +75,7 @@ fn check_alone_and_together(sources: &mut Vec<RuleSource>, text: &str) -> RuleSe
         let has_error = diagnostics.iter().any(|diagnostic| diagnostic.level == Level::Error);
         assert_eq!(rule.is_some(), !has_error && source.spec.enabled, "{} compiles or has an error", source.id);
         let ended = ended_exceptions(source, Moment::new(1_800_000_000, 0));
-        diagnostics.iter().chain(&ended).for_each(|diagnostic| check_diagnostic(diagnostic, text));
+        diagnostics.iter().chain(&ended).for_each(|diagnostic| check_diagnostic(diagnostic, manifest, input));
         ids.extend(rule.map(|rule| rule.id));
         alone.append(&mut diagnostics);
     }
@@ -103,12 +84,19 @@ fn check_alone_and_together(sources: &mut Vec<RuleSource>, text: &str) -> RuleSe
     rule_set
 }
 
-fn check_diagnostic(diagnostic: &Diagnostic, text: &str) {
+fn check_diagnostic(diagnostic: &Diagnostic, manifest: &Manifest, input: &[u8]) {
     assert!(!diagnostic.message.is_empty() && diagnostic.to_string().contains(&diagnostic.message));
     assert!(!diagnostic.message.starts_with("compiling the rule panicked"), "{diagnostic}");
-    let Origin::File { line: document, .. } = diagnostic.origin else { panic!("the rule is in a file") };
-    let place = locate(text, document, &diagnostic.document_steps()).expect("the document of a rule has a place");
-    check_position(place, text.as_bytes());
+    check_problem(&place(diagnostic, Some(manifest)), input);
+}
+
+/// Checks that what is wrong has a place in the input.
+fn check_problem(problem: &Problem, input: &[u8]) {
+    assert!(!problem.message.is_empty() && problem.to_string().contains(&problem.message));
+    let line = problem.line.expect("what is wrong has a place");
+    // Where the text of a block begins is told by the line before it, so that what is no rule at all may have no column.
+    assert!(problem.column.is_some() || problem.rule.is_none(), "what is wrong with a rule has a column: {problem}");
+    check_place(line, problem.column.unwrap_or(1), input);
 }
 
 /// Checks that what a rule needs is known.

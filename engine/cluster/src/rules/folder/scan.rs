@@ -6,11 +6,13 @@ use std::hash::{BuildHasher as _, RandomState};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
+use portal_core::manifest::Problem;
+
 use super::{
     read::{read, rules},
     search::{Found, search},
 };
-use crate::rules::{FileContent, Problem};
+use crate::rules::FileContent;
 
 /// What is known of a folder.
 #[derive(Debug, Default)]
@@ -99,8 +101,11 @@ impl Folder {
             return None;
         }
         Some(match read {
-            Ok(text) => rules(path, &text),
-            Err(error) => Err(vec![Problem::of_file(format!("this file cannot be read: {error}"))]),
+            Ok(text) => rules(path, text),
+            Err(error) => {
+                let message = format!("this file cannot be read: {error}");
+                Err(vec![Problem::of_file(path.display().to_string(), message)])
+            }
         })
     }
 }
@@ -149,7 +154,7 @@ mod tests {
                 format!("{path} {}", names.join(" "))
             }
             Some(Err(problems)) => {
-                let Problem { line, column, message } = &problems[0];
+                let Problem { line, column, message, .. } = &problems[0];
                 let place: Vec<_> = [line, column].into_iter().flatten().map(ToString::to_string).collect();
                 format!("{path}:{} {message}", place.join(":"))
             }
@@ -229,6 +234,25 @@ mod tests {
         assert_eq!(tell(&mut folder), ["a.yaml: there is no rule in this file: remove the file to remove its rules"]);
         fs::write(&path, "name: a\nmatch: {gvk: [{kind: Pod}]}\nrul: x\n").unwrap();
         assert_eq!(tell(&mut folder), ["a.yaml:3:1 rule a: rul: unknown field `rul`, did you mean `rule`?"]);
+    }
+
+    #[test]
+    fn rules_in_lists_are_read_whatever_the_list() {
+        let (_root, mut folder) = folder();
+        let rule = "metadata: {name: a}, spec: {match: {gvk: [{kind: Pod}]}, rule: spec.hostNetwork == true}";
+        // As `kubectl get portalclusterrules --raw` answers, and as files are put together.
+        let typed = format!("{{apiVersion: portal.io/v1alpha1, kind: PortalClusterRuleList, items: [{{{rule}}}]}}");
+        fs::write(folder.path.join("typed.yaml"), &typed).unwrap();
+        let nested = format!("{{apiVersion: v1, kind: List, items: [{}]}}", typed.replace("name: a", "name: b"));
+        fs::write(folder.path.join("nested.yaml"), nested).unwrap();
+        assert_eq!(tell(&mut folder), ["nested.yaml b", "typed.yaml a"]);
+    }
+
+    #[test]
+    fn one_damaged_document_is_told_and_the_file_is_not_taken() {
+        let (_root, mut folder) = folder();
+        fs::write(folder.path.join("a.yaml"), [text("a").as_bytes(), b"---\nname: \xff\n"].concat()).unwrap();
+        assert_eq!(tell(&mut folder), ["a.yaml:5:7 this is not text in UTF-8"]);
     }
 
     #[test]

@@ -207,7 +207,7 @@ fn a_file_that_turns_bad_keeps_its_last_good_version() {
     assert_eq!(index.problems().len(), 1);
     index.apply([kinds()]);
     assert_eq!(index.problems().len(), 1, "what is wrong with the newer version is still known");
-    let unreadable = Problem { line: Some(1), column: None, message: "damaged".to_owned() };
+    let unreadable = Problem::of_file("a.yaml", "damaged");
     index.apply([Update::Files(vec![("a.yaml".into(), Some(Err(vec![unreadable])))])]);
     check_set(&index, &["a", "b"]);
     index.apply([file("a.yaml", &[("c", GOOD)])]);

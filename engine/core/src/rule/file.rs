@@ -1,0 +1,183 @@
+//! Rules out of files: a text in, its rules and everything that is wrong out, each with its place.
+
+use portal_document::Interning;
+
+use crate::{
+    manifest::{Manifest, Problem, items},
+    rule::{
+        diagnostic::{Diagnostic, Step, document_steps},
+        load,
+        source::{Origin, RuleSource},
+    },
+};
+
+/// What a file says about rules.
+#[derive(Debug, Default)]
+pub struct RuleFile {
+    /// The rules whose form is right, in their order.
+    pub sources: Vec<RuleSource>,
+    /// Everything that is wrong.
+    pub problems: Vec<Problem>,
+    /// Whether there is nothing in it, neither a rule nor anything else.
+    pub is_empty: bool,
+}
+
+/// Reads the rules of a file, also those in lists. What says that it is something else is passed over, such as a custom resource definition
+/// beside the rules that name its kind.
+pub fn read(manifest: &Manifest) -> RuleFile {
+    let (documents, problems) = manifest.documents(Interning::LookUpOnly);
+    let mut file = RuleFile { is_empty: documents.is_empty() && problems.is_empty(), problems, ..RuleFile::default() };
+    for placed in &documents {
+        for item in items(placed.document.root()) {
+            let base = item.steps();
+            let object = match &item.content {
+                Ok(content) => content.root(),
+                Err(error) => {
+                    file.problems.push(problem(manifest, placed.line, &base, error.clone()));
+                    continue;
+                }
+            };
+            if !load::is_rule(object) && object.get_str("kind").is_some() {
+                continue;
+            }
+            let origin = Origin::File { path: manifest.file().to_owned(), line: placed.line };
+            match load::load(object, origin, base) {
+                Ok(source) => file.sources.push(source),
+                Err(found) => file.problems.extend(found.iter().map(|diagnostic| place(diagnostic, Some(manifest)))),
+            }
+        }
+    }
+    file
+}
+
+/// A diagnostic in its place. Without the text of the file that is the line on which the document of the rule begins.
+pub fn place(diagnostic: &Diagnostic, manifest: Option<&Manifest>) -> Problem {
+    let message = diagnostic.to_string();
+    let problem = match (&diagnostic.origin, manifest) {
+        (Origin::File { line, .. }, Some(manifest)) => problem(manifest, *line, &diagnostic.field, message),
+        (origin, _) => of_origin(origin, message),
+    };
+    Problem { rule: diagnostic.rule.clone(), ..problem }
+}
+
+/// Something that is wrong with a rule as a whole.
+pub fn problem_of(source: &RuleSource, message: String) -> Problem {
+    Problem { rule: Some(source.id.clone()), ..of_origin(&source.origin, message) }
+}
+
+fn of_origin(origin: &Origin, message: String) -> Problem {
+    match origin {
+        Origin::File { path, line } => Problem { line: Some(*line), ..Problem::of_file(&**path, message) },
+        Origin::Cluster { uid } => Problem::of_file(&**uid, message),
+    }
+}
+
+fn problem(manifest: &Manifest, line: usize, field: &[Step], message: String) -> Problem {
+    let at = manifest.locate(line, &document_steps(field));
+    let (line, column) = at.map_or((line, None), |(line, column)| (line, Some(column)));
+    manifest.problem(Some(line), column, message)
+}
+
+#[cfg(test)]
+mod tests {
+    use expect_test::{Expect, expect};
+
+    use super::*;
+    use crate::{kinds::Kinds, language::ExprEngine};
+
+    #[track_caller]
+    fn check(text: impl AsRef<[u8]>, expected: Expect) {
+        let file = read(&Manifest::new("rules.yaml", text.as_ref()));
+        let place = |source: &RuleSource| match &source.origin {
+            Origin::File { path, line } => format!("{path}:{line}"),
+            Origin::Cluster { uid } => uid.clone(),
+        };
+        let sources = file.sources.iter().map(|source| format!("{}: {}", place(source), source.id));
+        let problems = file.problems.iter().map(ToString::to_string);
+        expected.assert_eq(&sources.chain(problems).collect::<Vec<_>>().join("\n"));
+    }
+
+    #[test]
+    fn rules_are_read_in_both_forms_beside_what_is_no_rule() {
+        check(
+            "name: a\nmatch: {gvk: [{kind: Pod}]}\nrule: spec.hostPID\n---\n\
+             {apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition}\n---\n\
+             apiVersion: portal.io/v1alpha1\nkind: PortalRule\nmetadata: {name: b, namespace: shop}\n\
+             spec: {match: {gvk: [{kind: Pod}]}, rule: spec.hostPID}\n",
+            expect![[r#"
+                rules.yaml:1: a
+                rules.yaml:7: shop/b"#]],
+        );
+    }
+
+    #[test]
+    fn rules_are_read_out_of_lists_in_lists_and_of_lists_that_name_their_items() {
+        let rule = |name: &str| {
+            format!("metadata: {{name: {name}}}, spec: {{match: {{gvk: [{{kind: Pod}}]}}, rule: spec.hostPID}}")
+        };
+        check(
+            format!(
+                "apiVersion: portal.io/v1alpha1\nkind: PortalClusterRuleList\nmetadata: {{resourceVersion: '1'}}\nitems:\n\
+                 - {{{}}}\n---\n{{apiVersion: v1, kind: List, items: [{{apiVersion: v1, kind: List, items: [\n\
+                 {{apiVersion: portal.io/v1alpha1, kind: PortalClusterRule, {}}}]}}]}}\n",
+                rule("typed"),
+                rule("nested"),
+            ),
+            expect![[r#"
+                rules.yaml:1: typed
+                rules.yaml:7: nested"#]],
+        );
+    }
+
+    #[test]
+    fn everything_that_is_wrong_has_its_place() {
+        let bad = "{apiVersion: portal.io/v1alpha1, kind: PortalClusterRule, metadata: {name: a}, spec: {rul: x}}";
+        check(
+            format!(
+                "name: good\nmatch: {{gvk: [{{kind: Pod}}]}}\nrule: spec.hostPID\n---\n\
+                 apiVersion: v1\nkind: List\nitems:\n- {bad}\n- {{apiVersion: v1, kind: List, items: 5}}\n---\nb: [\n"
+            ),
+            expect![[r#"
+                rules.yaml:1: good
+                rules.yaml:11:4: unclosed bracket '['
+                rules.yaml:8:89: rule a: items[0].spec.rul: unknown field `rul`, did you mean `rule`?
+                rules.yaml:8:82: rule a: items[0].spec: `match` is missing
+                rules.yaml:8:82: rule a: items[0].spec: `rule` is missing
+                rules.yaml:9:3: `items` of this List is no list of objects"#]],
+        );
+        check(b"name: a\nrule: \xff\n", expect![[r#"rules.yaml:2:7: this is not text in UTF-8"#]]);
+        check("just text\n", expect!["rules.yaml:1:1: a rule is a map, not text"]);
+    }
+
+    #[test]
+    fn only_a_file_without_any_document_is_empty() {
+        for (text, is_empty) in [
+            ("", true),
+            ("# Rules will be here.\n---\n", true),
+            ("{apiVersion: v1, kind: Pod}", false),
+            ("[", false),
+            ("just text", false),
+        ] {
+            assert_eq!(read(&Manifest::new("rules.yaml", text.as_bytes())).is_empty, is_empty, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn what_the_compiler_says_has_its_place_too() {
+        let manifest =
+            Manifest::new("a.yaml", *b"# First.\nname: a\nmatch: {gvk: [{kind: Pod}]}\nrule: spec.hostPidd\n");
+        let source = read(&manifest).sources.swap_remove(0);
+        let (_, diagnostics) = crate::rule::compile::compile_rule(&source, Kinds::builtin(), &ExprEngine);
+        let problem = place(&diagnostics[0], Some(&manifest));
+        expect![[r#"
+            a.yaml:4:1: rule a: rule: 1:6: PodSpec has no field `hostPidd`, did you mean `hostPID`?
+             | spec.hostPidd
+             |      ^"#]]
+        .assert_eq(&problem.to_string());
+        assert_eq!(problem.rule.as_ref(), Some(&source.id));
+        for problem in [place(&diagnostics[0], None), problem_of(&source, "twice".to_owned())] {
+            assert_eq!((&*problem.file, problem.line, problem.column), ("a.yaml", Some(2), None));
+            assert_eq!(problem.rule.as_ref(), Some(&source.id));
+        }
+    }
+}
