@@ -12,7 +12,7 @@ use std::process::ExitCode;
 
 use clap::{Args, ValueEnum};
 
-pub(crate) use self::judge::{Failed, Found, Judgement, Subject};
+pub(crate) use self::judge::{Failed, Found, Judgement, Location};
 pub(crate) use self::report::action_name;
 
 /// Judge objects in files by rules, without a cluster

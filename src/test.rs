@@ -14,7 +14,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use similar::{ChangeTag, TextDiff};
 
-use crate::check::{self, Failed, Found, Judgement, Subject};
+use crate::check::{self, Failed, Found, Judgement, Location};
 use crate::output;
 
 /// Run cases of rules, and compare what comes out with what is expected
@@ -186,14 +186,14 @@ impl Expected {
     fn of(judgement: &Judgement, case: &Path) -> Expected {
         let violation = |found: &Found| ExpectedViolation {
             rule: found.violation.rule.to_string(),
-            object: object_name(&found.subject).unwrap_or_default(),
+            object: object_name(&found.location).unwrap_or_default(),
             container: found.violation.container.clone(),
             action: check::action_name(found.violation.enforcement).to_owned(),
             message: found.violation.message.clone(),
         };
         let failure = |failed: &Failed| ExpectedFailure {
             rule: failed.rule.clone(),
-            object: object_name(&failed.subject),
+            object: object_name(&failed.location),
             error: place(failed, case) + &failed.error,
         };
         Expected {
@@ -228,19 +228,19 @@ impl Expected {
 
 /// The file of the case and the line, for what is about no object.
 fn place(failed: &Failed, case: &Path) -> String {
-    if !failed.subject.kind.is_empty() {
+    if !failed.location.kind.is_empty() {
         return String::new();
     }
-    let file = Path::new(&failed.subject.file);
+    let file = Path::new(&failed.location.file);
     let mut place = file.strip_prefix(case).unwrap_or(file).display().to_string();
-    for number in [failed.subject.line, failed.column].into_iter().flatten() {
+    for number in [failed.location.line, failed.column].into_iter().flatten() {
         let _ = write!(place, ":{number}");
     }
     place + ": "
 }
 
-fn object_name(subject: &Subject) -> Option<String> {
-    let Subject { kind, namespace, name, .. } = subject;
+fn object_name(location: &Location) -> Option<String> {
+    let Location { kind, namespace, name, .. } = location;
     let name = match namespace {
         Some(namespace) => format!("{kind}/{namespace}/{name}"),
         None => format!("{kind}/{name}"),

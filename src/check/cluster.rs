@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use portal_core::{
+    event::Subject,
     kinds::{Kind, Kinds},
     lookup::{Answer, Filter, Lookup, Query},
     manifest::{Problem, items},
@@ -70,25 +71,17 @@ impl Cluster {
                 }
             };
             let object = content.root();
-            let text = |node: Node<'_>, name: &str| node.get_str(name).and_then(Node::as_str).map(str::to_owned);
-            let (Some(api_version), Some(kind)) = (text(object, "apiVersion"), text(object, "kind")) else { continue };
-            let group = api_version.split_once('/').map_or("", |(group, _)| group);
-            let Some(kind) = kinds.get(group, &kind) else { continue };
-            let metadata = object.get_str("metadata");
-            let field = |name: &str| metadata.and_then(|metadata| text(metadata, name));
-            let (namespace, seen) = match field("namespace").filter(|_| kind.namespaced) {
-                None if kind.namespaced => {
-                    let namespace = files::DEFAULT_NAMESPACE;
-                    let placed = files::in_namespace(object, namespace);
-                    (Some(namespace.to_owned()), placed.map(|placed| Object::kept(placed.root(), kind)))
-                }
-                namespace => (namespace, Some(Object::kept(object, kind))),
-            };
-            let (Some(name), Some(object)) = (field("name"), seen) else { continue };
+            let text = |name: &str| object.get_str(name).and_then(Node::as_str);
+            let (Some(api_version), Some(kind)) = (text("apiVersion"), text("kind")) else { continue };
+            let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
+            let Some(kind) = kinds.get(group, kind) else { continue };
+            let Some(subject) = Subject::of(object, kind, version, files::DEFAULT_NAMESPACE) else { continue };
+            let Some(name) = subject.name().map(str::to_owned) else { continue };
+            let namespace = subject.namespace().map(str::to_owned);
             let objects = self.objects.entry((kind.group.clone(), kind.kind.clone())).or_default();
             // Of objects with the same name the last one stays, as if all of them were applied in order.
             objects.retain(|entry| (&entry.namespace, &entry.name) != (&namespace, &name));
-            objects.push(Entry { namespace, name, object: Arc::new(object) });
+            objects.push(Entry { namespace, name, object: Arc::new(subject.into_object()) });
         }
         wrong
     }

@@ -7,7 +7,6 @@ use std::sync::{Arc, OnceLock};
 
 use portal_cluster::rules::folder::search;
 use portal_core::manifest::{Manifest, Problem};
-use portal_document::{Builder, Document, Node};
 
 /// The largest file that is read.
 const MAX_FILE: u64 = 1 << 30;
@@ -69,23 +68,4 @@ fn read_all(file: impl std::io::Read) -> Result<Arc<[u8]>, String> {
     let mut text = Vec::new();
     file.take(MAX_FILE + 1).read_to_end(&mut text).map_err(|error| error.to_string())?;
     if text.len() as u64 > MAX_FILE { Err(format!("it is larger than {MAX_FILE} bytes")) } else { Ok(text.into()) }
-}
-
-fn entries<'d>(node: Option<Node<'d>>) -> impl Iterator<Item = (&'d str, Node<'d>)> {
-    node.and_then(Node::as_object).into_iter().flat_map(|object| object.iter())
-}
-
-/// A copy of an object with this namespace: the API server fills it in before rules see the object.
-pub(crate) fn in_namespace(object: Node<'_>, namespace: &str) -> Option<Document> {
-    let mut builder = Builder::new();
-    builder.begin_object();
-    for (key, value) in entries(Some(object)).filter(|(key, _)| *key != "metadata") {
-        builder.key(key).node(value);
-    }
-    builder.key("metadata").begin_object();
-    for (key, value) in entries(object.get_str("metadata")).filter(|(key, _)| *key != "namespace") {
-        builder.key(key).node(value);
-    }
-    builder.key("namespace").string(namespace).end().end();
-    builder.finish().ok()
 }

@@ -10,15 +10,14 @@ use std::thread;
 
 use portal_core::{
     evaluate::{Evaluation, evaluate},
-    event::{Event, Operation},
+    event::{Event, Operation, Subject},
     kinds::Kinds,
     manifest::{Item, Manifest, Problem, items},
-    object::{Object, Request},
     review::Review,
     rule::{RequestReads, RuleSet},
 };
 use portal_crds::EnforcementAction;
-use portal_document::{Document, Interning, Node};
+use portal_document::{Interning, Node};
 use portal_expr::{Limits, Moment};
 
 use crate::check::{Arguments, cluster::Cluster, files, progress::Progress, rules::Loaded};
@@ -36,7 +35,7 @@ pub(crate) struct Judgement {
 
 /// Where an object is, and what it is called.
 #[derive(Clone, Debug, Default, Eq, Ord, PartialEq, PartialOrd)]
-pub(crate) struct Subject {
+pub(crate) struct Location {
     /// The number of the file, so that results come in the order of the files.
     order: usize,
     pub(crate) line: Option<usize>,
@@ -51,13 +50,13 @@ pub(crate) struct Subject {
 
 /// A violation of an object.
 pub(crate) struct Found {
-    pub(crate) subject: Subject,
+    pub(crate) location: Location,
     pub(crate) violation: portal_core::evaluate::Violation,
 }
 
 /// Something that could not be judged.
 pub(crate) struct Failed {
-    pub(crate) subject: Subject,
+    pub(crate) location: Location,
     pub(crate) column: Option<usize>,
     pub(crate) rule: Option<String>,
     pub(crate) error: String,
@@ -114,8 +113,8 @@ pub(crate) fn judge(loaded: &Loaded, arguments: &Arguments) -> Judgement {
     let mut outcome = run(&work, &paths);
     let mut failures: Vec<Failed> =
         loaded.errors.iter().cloned().chain(problems).map(|problem| unread(0, problem)).collect();
-    outcome.failures.sort_by(|one, other| one.subject.cmp(&other.subject));
-    outcome.violations.sort_by(|one, other| one.subject.cmp(&other.subject));
+    outcome.failures.sort_by(|one, other| one.location.cmp(&other.location));
+    outcome.violations.sort_by(|one, other| one.location.cmp(&other.location));
     failures.append(&mut outcome.failures);
     Judgement {
         objects: outcome.objects,
@@ -183,9 +182,9 @@ fn run(work: &Work<'_>, paths: &[PathBuf]) -> Outcome {
 }
 
 fn unread(order: usize, problem: Problem) -> Failed {
-    let subject = Subject { order, file: problem.file.to_string(), line: problem.line, ..Subject::default() };
+    let location = Location { order, file: problem.file.to_string(), line: problem.line, ..Location::default() };
     let rule = problem.rule.map(|rule| rule.to_string());
-    Failed { subject, column: problem.column, rule, error: problem.message }
+    Failed { location, column: problem.column, rule, error: problem.message }
 }
 
 impl Work<'_> {
@@ -200,99 +199,73 @@ impl Work<'_> {
             let lines = LazyCell::new(|| piece.item_lines(placed.line));
             for (item, Item { path, content }) in items.iter().enumerate() {
                 let file = piece.file().to_owned();
-                let subject = Subject { order, line: Some(placed.line), item, file, ..Subject::default() };
+                let location = Location { order, line: Some(placed.line), item, file, ..Location::default() };
                 let (violations, failures) = (outcome.violations.len(), outcome.failures.len());
                 match content {
-                    Ok(content) => self.judge_content(content.root(), subject, outcome),
-                    Err(error) => {
-                        outcome.failures.push(Failed { subject, column: None, rule: None, error: error.clone() });
-                    }
+                    Ok(content) => self.judge_content(content.root(), location, outcome),
+                    Err(error) => outcome.failures.push(Failed::whole(location, error)),
                 }
-                let violations = outcome.violations[violations..].iter_mut().map(|found| &mut found.subject);
-                let failures = outcome.failures[failures..].iter_mut().map(|failed| &mut failed.subject);
-                for subject in violations.chain(failures) {
-                    subject.line = path.first().and_then(|item| lines.get(*item).copied()).or(subject.line);
+                let violations = outcome.violations[violations..].iter_mut().map(|found| &mut found.location);
+                let failures = outcome.failures[failures..].iter_mut().map(|failed| &mut failed.location);
+                for location in violations.chain(failures) {
+                    location.line = path.first().and_then(|item| lines.get(*item).copied()).or(location.line);
                 }
             }
         }
         has_content
     }
 
-    fn judge_content(&self, object: Node<'_>, subject: Subject, outcome: &mut Outcome) {
+    fn judge_content(&self, object: Node<'_>, location: Location, outcome: &mut Outcome) {
         outcome.objects += 1;
         let is_review = object.get_str("kind").and_then(Node::as_str) == Some("AdmissionReview");
         outcome.reviews += usize::from(is_review);
         if is_review || self.only_reviews {
-            self.judge_review(object, subject, outcome);
+            self.judge_review(object, location, outcome);
         } else {
-            self.judge_object(object, subject, outcome);
+            self.judge_object(object, location, outcome);
         }
     }
 
-    fn judge_review(&self, review: Node<'_>, mut subject: Subject, outcome: &mut Outcome) {
+    fn judge_review(&self, review: Node<'_>, mut location: Location, outcome: &mut Outcome) {
         match Review::of(review, self.kinds) {
             Ok(review) => {
                 let event = review.event(self.now);
-                subject.name_after(&event);
-                self.evaluate(self.review_rules, &event, subject, outcome);
+                location.name_after(&event);
+                self.evaluate(self.review_rules, &event, location, outcome);
             }
-            Err(error) => outcome.failures.push(Failed { subject, column: None, rule: None, error: error.to_string() }),
+            Err(error) => outcome.failures.push(Failed::whole(location, error.to_string())),
         }
     }
 
-    fn judge_object(&self, object: Node<'_>, mut subject: Subject, outcome: &mut Outcome) {
-        let text = |node: Node<'_>, name: &str| node.get_str(name).and_then(Node::as_str).map(str::to_owned);
-        let (Some(api_version), Some(kind)) = (text(object, "apiVersion"), text(object, "kind")) else {
-            let error = "this is no Kubernetes object: it has no apiVersion and kind".to_owned();
-            return outcome.failures.push(Failed { subject, column: None, rule: None, error });
+    fn judge_object(&self, object: Node<'_>, mut location: Location, outcome: &mut Outcome) {
+        let text = |name: &str| object.get_str(name).and_then(Node::as_str);
+        let (Some(api_version), Some(kind)) = (text("apiVersion"), text("kind")) else {
+            let error = "this is no Kubernetes object: it has no apiVersion and kind";
+            return outcome.failures.push(Failed::whole(location, error));
         };
-        let (group, version) = api_version.split_once('/').unwrap_or(("", &api_version));
+        let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
         // No rule judges a kind that is not known: rules can name known kinds only.
-        let Some(kind) = self.kinds.get(group, &kind) else { return };
-        let metadata = object.get_str("metadata");
-        let field = |name: &str| metadata.and_then(|metadata| metadata.get_str(name)).and_then(Node::as_str);
-        let placed = (kind.namespaced && field("namespace").is_none())
-            .then(|| files::in_namespace(object, files::DEFAULT_NAMESPACE))
-            .flatten();
-        let object = Object::of(placed.as_ref().map_or(object, Document::root), kind);
-        let name = field("name").or_else(|| field("generateName")).unwrap_or_default();
-        let namespace = match (kind.namespaced, kind.kind.as_str()) {
-            (true, _) => Some(field("namespace").unwrap_or(files::DEFAULT_NAMESPACE)),
-            (false, "Namespace") => Some(name),
-            _ => None,
+        let Some(kind) = self.kinds.get(group, kind) else { return };
+        let Some(subject) = Subject::of(object, kind, version, files::DEFAULT_NAMESPACE) else {
+            return outcome.failures.push(Failed::whole(location, "the object is too large to be judged"));
         };
-        let request = self.needs_request.then(|| Request::creation(&object, name, namespace));
-        if matches!(request, Some(None)) {
-            // A rule that reads `request` would find nothing in its place, and pass.
-            let error = "the object is nested too deep to be in a request, which a rule reads".to_owned();
-            return outcome.failures.push(Failed { subject, column: None, rule: None, error });
-        }
-        let request = request.flatten();
-        let event = Event {
-            front: None,
-            entry: None,
-            operation: Operation::Create,
-            kind,
-            version,
-            subresource: None,
-            namespace,
-            name,
-            object: Some(object.visible()),
-            old_object: None,
-            request: request.as_ref().map(Request::visible),
-            now: self.now,
+        // A rule that reads `request` would find nothing in its place, and pass.
+        let Some(subject) = (if self.needs_request { subject.requested() } else { Some(subject) }) else {
+            let error = "the object is nested too deep to be in a request, which a rule reads";
+            return outcome.failures.push(Failed::whole(location, error));
         };
-        subject.name_after(&event);
-        self.evaluate(&self.rules, &event, subject, outcome);
+        let event = subject.event(Operation::Create, None, self.now);
+        location.name_after(&event);
+        self.evaluate(&self.rules, &event, location, outcome);
     }
 
-    fn evaluate(&self, rules: &RuleSet, event: &Event<'_>, subject: Subject, outcome: &mut Outcome) {
+    fn evaluate(&self, rules: &RuleSet, event: &Event<'_>, location: Location, outcome: &mut Outcome) {
         let Evaluation { violations, failures, .. } = evaluate(rules, &self.cluster, event, &Limits::default());
         outcome
             .violations
-            .extend(violations.into_iter().map(|violation| Found { subject: subject.clone(), violation }));
+            .extend(violations.into_iter().map(|violation| Found { location: location.clone(), violation }));
         outcome.failures.extend(failures.into_iter().map(|failure| Failed {
-            subject: subject.clone(),
+            location: location.clone(),
             column: None,
             rule: Some(failure.rule.to_string()),
             error: failure.to_string(),
@@ -300,7 +273,14 @@ impl Work<'_> {
     }
 }
 
-impl Subject {
+impl Failed {
+    /// An object that no rule can judge.
+    fn whole(location: Location, error: impl Into<String>) -> Failed {
+        Failed { location, column: None, rule: None, error: error.into() }
+    }
+}
+
+impl Location {
     fn name_after(&mut self, event: &Event<'_>) {
         self.api_version = if event.kind.group.is_empty() {
             event.version.to_owned()

@@ -6,7 +6,7 @@ use portal_core::rule::message::harmless;
 use portal_crds::{EnforcementAction, Severity};
 use serde_json::{Value, json};
 
-use crate::check::judge::{Failed, Found, Judgement, Subject};
+use crate::check::judge::{Failed, Found, Judgement, Location};
 use crate::output::Unwritten;
 
 /// What a terminal shows in colour.
@@ -27,11 +27,11 @@ pub(crate) fn print_text(judgement: &Judgement) -> Result<(), Unwritten> {
     for warning in &judgement.warnings {
         writeln!(out, "{} {warning}", paint.show(YELLOW, "warning:"))?;
     }
-    let mut last: Option<&Subject> = None;
+    let mut last: Option<&Location> = None;
     for found in &judgement.violations {
-        if last != Some(&found.subject) {
-            writeln!(out, "{}", paint.show(BOLD, &title(&found.subject)))?;
-            last = Some(&found.subject);
+        if last != Some(&found.location) {
+            writeln!(out, "{}", paint.show(BOLD, &title(&found.location)))?;
+            last = Some(&found.location);
         }
         print_violation(&mut out, found, &paint)?;
     }
@@ -54,20 +54,20 @@ fn print_violation(out: &mut impl Write, found: &Found, paint: &Paint) -> std::i
     }
 }
 
-fn title(subject: &Subject) -> String {
-    let place = match subject.line {
-        Some(line) => format!("{}:{line}", subject.file),
-        None => subject.file.clone(),
+fn title(location: &Location) -> String {
+    let place = match location.line {
+        Some(line) => format!("{}:{line}", location.file),
+        None => location.file.clone(),
     };
-    let name = match &subject.namespace {
-        Some(namespace) => format!("{namespace}/{}", subject.name),
-        None => subject.name.clone(),
+    let name = match &location.namespace {
+        Some(namespace) => format!("{namespace}/{}", location.name),
+        None => location.name.clone(),
     };
-    harmless(&format!("{place} {} {name}", subject.kind))
+    harmless(&format!("{place} {} {name}", location.kind))
 }
 
 fn describe(failed: &Failed) -> String {
-    let Subject { file, line, kind, namespace, name, .. } = &failed.subject;
+    let Location { file, line, kind, namespace, name, .. } = &failed.location;
     let mut text = file.clone();
     for number in [*line, failed.column].into_iter().flatten() {
         text.push_str(&format!(":{number}"));
@@ -127,19 +127,19 @@ pub(crate) fn print_json(judgement: &Judgement) -> Result<(), Unwritten> {
 }
 
 fn result(found: &Found) -> Value {
-    let Found { subject, violation } = found;
+    let Found { location, violation } = found;
     json!({
         "rule": violation.rule.to_string(),
         "severity": severity_name(violation.severity),
         "action": action_name(violation.enforcement),
-        "apiVersion": subject.api_version,
-        "kind": subject.kind,
-        "namespace": subject.namespace,
-        "name": subject.name,
+        "apiVersion": location.api_version,
+        "kind": location.kind,
+        "namespace": location.namespace,
+        "name": location.name,
         "container": violation.container,
         "message": violation.message,
-        "file": subject.file,
-        "line": subject.line,
+        "file": location.file,
+        "line": location.line,
     })
 }
 
@@ -147,12 +147,12 @@ fn failure(failed: &Failed) -> Value {
     let filled = |text: &str| (!text.is_empty()).then(|| text.to_owned());
     json!({
         "rule": failed.rule,
-        "kind": filled(&failed.subject.kind),
-        "namespace": failed.subject.namespace,
-        "name": filled(&failed.subject.name),
+        "kind": filled(&failed.location.kind),
+        "namespace": failed.location.namespace,
+        "name": filled(&failed.location.name),
         "error": failed.error,
-        "file": failed.subject.file,
-        "line": failed.subject.line,
+        "file": failed.location.file,
+        "line": failed.location.line,
     })
 }
 

@@ -115,20 +115,8 @@ fn made_metadata(template: &Value) -> Value {
 fn judge(rules: &RuleSet, group: &str, kind: &str, object: &Value) -> Vec<String> {
     let (object, kind) = (document(object), Kinds::builtin().get(group, kind).unwrap());
     let object = Object::of(object.root(), kind);
-    let event = Event {
-        front: Some(Front::Admission),
-        entry: None,
-        operation: Operation::Create,
-        kind,
-        version: "v1",
-        subresource: None,
-        namespace: Some("shop"),
-        name: "api",
-        object: Some(object.visible()),
-        old_object: None,
-        request: None,
-        now: Moment::new(1_800_000_000, 0),
-    };
+    let now = Moment::new(1_800_000_000, 0);
+    let event = Event::of(object.visible(), kind, "v1", Operation::Create, Some(Front::Admission), now);
     let evaluation = evaluate(rules, &Empty, &event, &Limits::default());
     let violations = evaluation.violations.iter().map(|found| {
         let (container, saw) = (found.container.as_deref(), found.saw.as_deref());

@@ -48,19 +48,30 @@ static MASKED: LazyLock<[Path; 2]> =
 impl<'a> Object<'a> {
     /// An object of a kind. It is copied only if something in it is not as rules may see it.
     pub fn of(object: Node<'a>, kind: &Kind) -> Object<'a> {
-        let mask = masked(kind, Some(object));
-        let is_changed = !mask.is_empty() || has_dropped(object);
-        let form = if is_changed { Form::Made(sift(object, mask)) } else { Form::Given(object) };
-        let labelled = is_namespace(kind).then(|| with_name_label(form.root())).flatten();
-        Object(labelled.map_or(form, Form::Made))
+        Object(changed(object, kind).map_or(Form::Given(object), Form::Made))
+    }
+
+    /// An object of a kind, in this namespace if it is of a kind that has one and names none: the API server fills it in before
+    /// rules see the object. None if the object is too large for that.
+    pub(crate) fn in_namespace(object: Node<'a>, kind: &Kind, namespace: &str) -> Option<Object<'a>> {
+        if !kind.namespaced || metadata_text(object, "namespace").is_some() {
+            return Some(Object::of(object, kind));
+        }
+        let document = with_namespace(object, namespace)?;
+        Some(Object(Form::Made(changed(document.root(), kind).unwrap_or(document))))
     }
 
     /// An object of a kind, for whoever keeps it.
     pub fn kept(object: Node<'_>, kind: &Kind) -> Object<'static> {
-        Object(match Object::of(object, kind).0 {
-            Form::Given(object) => Form::Made(Document::copy_of(object, &Options::default())),
-            Form::Made(document) => Form::Made(document),
-        })
+        Object::of(object, kind).into_kept()
+    }
+
+    /// The same object, for whoever keeps it.
+    pub(crate) fn into_kept(self) -> Object<'static> {
+        Object(Form::Made(match self.0 {
+            Form::Given(object) => Document::copy_of(object, &Options::default()),
+            Form::Made(document) => document,
+        }))
     }
 
     /// An object of a kind out of JSON. What may not be seen of a Secret is never in memory. `drop` and `mask` of the
@@ -163,8 +174,22 @@ fn is_called_secret(object: Node<'_>) -> bool {
     text("kind") == Some("Secret") && text("apiVersion").is_none_or(|version| !version.contains('/'))
 }
 
-fn is_namespace(kind: &Kind) -> bool {
+/// Whether a kind is the one of namespaces, each of which is in itself.
+pub(crate) fn is_namespace(kind: &Kind) -> bool {
     kind.group.is_empty() && kind.kind == "Namespace"
+}
+
+/// A text of the metadata of an object. To Kubernetes an empty one is none.
+pub(crate) fn metadata_text<'n>(object: Node<'n>, name: &str) -> Option<&'n str> {
+    object.get_str("metadata")?.get_str(name)?.as_str().filter(|text| !text.is_empty())
+}
+
+/// An object as rules may see it, if it is not so already.
+fn changed(object: Node<'_>, kind: &Kind) -> Option<Document> {
+    let mask = masked(kind, Some(object));
+    let sifted = (!mask.is_empty() || has_dropped(object)).then(|| sift(object, mask));
+    let seen = sifted.as_ref().map_or(object, Document::root);
+    is_namespace(kind).then(|| with_name_label(seen)).flatten().or(sifted)
 }
 
 fn has_dropped(object: Node<'_>) -> bool {
@@ -200,6 +225,21 @@ fn with_name_label(namespace: Node<'_>) -> Option<Document> {
         builder.key(key).node(value);
     }
     builder.key(NAME_LABEL).string(name).end().end().end();
+    builder.finish().ok()
+}
+
+/// A copy of an object with this namespace.
+fn with_namespace(object: Node<'_>, namespace: &str) -> Option<Document> {
+    let mut builder = Builder::new();
+    builder.begin_object();
+    for (key, value) in entries(Some(object)).filter(|(key, _)| *key != "metadata") {
+        builder.key(key).node(value);
+    }
+    builder.key("metadata").begin_object();
+    for (key, value) in entries(object.get_str("metadata")).filter(|(key, _)| *key != "namespace") {
+        builder.key(key).node(value);
+    }
+    builder.key("namespace").string(namespace).end().end();
     builder.finish().ok()
 }
 

@@ -4,9 +4,9 @@ use portal_document::Node;
 use portal_expr::Moment;
 
 use crate::{
-    event::{Event, Front, Operation},
+    event::{Event, Front, Operation, name_of},
     kinds::{Kind, Kinds},
-    object::Request,
+    object::{Request, is_namespace},
 };
 
 /// An AdmissionReview that can be judged, with its objects as rules may see them.
@@ -72,10 +72,7 @@ impl<'a> Review<'a> {
         let (visible, kind) = (self.request.visible(), self.kind);
         let request = visible.root();
         let (new, old) = (visible.part("object"), visible.part("oldObject"));
-        let generated = || {
-            let metadata = new.and_then(|object| object.root().get_str("metadata"));
-            metadata.and_then(|metadata| text(metadata, "name").or_else(|| text(metadata, "generateName")))
-        };
+        let own_name = || name_of(new?.root());
         let filled = |name: &str| text(request, name).filter(|text| !text.is_empty());
         Event {
             front: Some(Front::Admission),
@@ -84,8 +81,8 @@ impl<'a> Review<'a> {
             kind,
             version: self.version,
             subresource: filled("subResource"),
-            namespace: filled("namespace").filter(|_| kind.namespaced || kind.kind == "Namespace"),
-            name: filled("name").or_else(generated).unwrap_or_default(),
+            namespace: filled("namespace").filter(|_| kind.namespaced || is_namespace(kind)),
+            name: filled("name").or_else(own_name).unwrap_or_default(),
             object: new,
             old_object: old,
             request: Some(visible),

@@ -8,7 +8,7 @@ use portal_expr::{Limits, Moment};
 
 use crate::{
     evaluate::evaluate,
-    event::{Event, Front, Operation},
+    event::{Event, Front, Operation, Subject},
     kinds::{Kind, Kinds},
     language::{ExprEngine, ExpressionEngine},
     lookup::{Answer, Lookup, Query},
@@ -54,29 +54,16 @@ pub(crate) fn rules_with(yaml: &str, kinds: &Kinds, engine: &dyn ExpressionEngin
 pub(crate) fn objects(yaml: &str) -> Vec<Arc<Object<'static>>> {
     let documents = documents(yaml);
     let roots = documents.iter().map(Document::root).filter(|root| !root.is_null());
-    roots.map(|root| Arc::new(Object::kept(root, kind_of(root)))).collect()
+    let object = |root| Subject::of(root, kind_of(root), gvk(root).1, "default").unwrap().into_object();
+    roots.map(|root| Arc::new(object(root))).collect()
 }
 
 /// The creation of an object.
 pub(crate) fn creation<'a>(object: &'a Object<'_>) -> Event<'a> {
     let root = object.root();
     let (version, kind) = (gvk(root).1, kind_of(root));
-    let metadata = root.get_str("metadata").unwrap();
-    let text = |name| metadata.get_str(name).and_then(Node::as_str);
-    Event {
-        front: Some(Front::Admission),
-        entry: None,
-        operation: Operation::Create,
-        kind,
-        version,
-        subresource: None,
-        namespace: kind.namespaced.then(|| text("namespace").unwrap_or("default")),
-        name: text("name").unwrap_or_default(),
-        object: Some(object.visible()),
-        old_object: None,
-        request: None,
-        now: Moment::new(1_800_000_000, 0),
-    }
+    let now = Moment::new(1_800_000_000, 0);
+    Event::of(object.visible(), kind, version, Operation::Create, Some(Front::Admission), now)
 }
 
 /// Judges the creation of an object.

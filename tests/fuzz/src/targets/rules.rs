@@ -123,20 +123,7 @@ fn rules_of(reach: &Reach) -> impl Iterator<Item = &RuleId> {
 fn check_evaluation(rule_set: &RuleSet) {
     let kind = Kinds::builtin().get("", "Pod").expect("pods are known");
     let pod = Object::of(POD.root(), kind);
-    let event = Event {
-        front: None,
-        entry: None,
-        operation: Operation::Create,
-        kind,
-        version: "v1",
-        subresource: None,
-        namespace: Some("b"),
-        name: "a",
-        object: Some(pod.visible()),
-        old_object: None,
-        request: None,
-        now: Moment::new(1_800_000_000, 0),
-    };
+    let event = Event::of(pod.visible(), kind, "v1", Operation::Create, None, Moment::new(1_800_000_000, 0));
     let evaluation = evaluate(rule_set, &Empty, &event, &EVALUATION);
     for failure in evaluation.failures.iter().chain(&evaluation.unexplained) {
         assert!(!matches!(failure.error, EvaluationError::Panicked(_)), "{}", failure.error);
