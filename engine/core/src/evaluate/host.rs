@@ -15,7 +15,7 @@ use crate::{
     },
     event::{Event, Operation},
     lookup::{Answer, Filter, Lookup, Query},
-    object::{Object, Visible},
+    object::{Object, Visible, metadata_text},
     rule::{LookupSite, Rule, message::show},
     selector::Selector,
 };
@@ -124,10 +124,10 @@ impl<'a> RuleHost<'a> {
         let event = self.event;
         let is_same_kind = (&event.kind.group, &event.kind.kind) == (&query.kind.group, &query.kind.kind);
         let is_overlaid = is_same_kind && event.is_of_whole();
+        // A Namespace is in itself, and does not say so.
+        let namespace = event.namespace.filter(|_| event.kind.namespaced);
         let is_namesake = |object: Node<'_>| {
-            let metadata = object.get_str("metadata");
-            let text = |name| metadata.and_then(|metadata| metadata.get_str(name)).and_then(Node::as_str);
-            text("name") == Some(event.name) && text("namespace") == event.namespace
+            metadata_text(object, "name") == Some(event.name) && metadata_text(object, "namespace") == namespace
         };
         let mut nodes: Vec<Node<'_>> = found
             .into_iter()

@@ -308,6 +308,27 @@ fn a_lookup_sees_the_incoming_object() {
 }
 
 #[test]
+fn a_lookup_sees_the_incoming_object_in_place_of_the_one_that_is_there() {
+    for (rule, object) in [
+        (pod_rule("len(cluster.pods.list('shop')) == 1"), POD),
+        (
+            "name: r\nmatch: {gvk: [{kind: Namespace}]}\nrule: len(cluster.namespaces.list()) == 1".to_owned(),
+            "{apiVersion: v1, kind: Namespace, metadata: {name: shop}}",
+        ),
+        (
+            "name: r\nmatch: {gvk: [{kind: Node}]}\nrule: len(cluster.nodes.list()) == 1".to_owned(),
+            "{apiVersion: v1, kind: Node, metadata: {name: a}}",
+        ),
+    ] {
+        let (rules, problems) = rules(&rule);
+        assert_eq!(problems, Vec::<String>::new());
+        let cluster = Objects(objects(object));
+        let evaluation = evaluate(&rules, &cluster, &creation(&objects(object)[0]), &Limits::default());
+        assert_eq!(evaluation.violations.len(), 1, "{object}");
+    }
+}
+
+#[test]
 fn what_changes_a_running_pod_is_judged_as_the_pod() {
     let judged = |rule: &str, object: &str, subresource: Option<&str>| {
         let (rules, problems) = rules(rule);
