@@ -4,8 +4,8 @@ use std::fs;
 use std::path::PathBuf;
 
 use portal_core::{
-    language::ExprEngine,
     kinds::Kinds,
+    language::ExprEngine,
     rule::{
         RuleSet,
         compile::compile,
