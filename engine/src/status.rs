@@ -57,6 +57,8 @@ pub(crate) struct Writer {
     metrics: EngineMetrics,
     instance: String,
     namespace: String,
+    /// Whether audit is on, which alone knows how many objects violate a rule.
+    counts_violations: bool,
     holder: Holder,
     /// How long a write may take. The Lease has to be held for longer than that.
     timeout: Duration,
@@ -118,6 +120,7 @@ impl Writer {
             metrics,
             instance: settings.instance.clone(),
             namespace: settings.namespace.clone(),
+            counts_violations: settings.layers.audit,
             holder,
             timeout: settings.timing.action_timeout(),
             instances: Instances::new(&settings.instance),
@@ -327,8 +330,9 @@ impl Writer {
                 return false;
             }
             let (instance, namespace, now) = (&self.instance, &self.namespace, Timestamp::now());
+            let counts_violations = self.counts_violations;
             let change = |counters| {
-                let wanted = Wanted { instance, namespace, report, counters, now };
+                let wanted = Wanted { instance, namespace, report, counts_violations, counters, now };
                 patch(&seen.status, &desired(&seen.status, &wanted, &|entry| self.instances.is_alive(entry)))
             };
             let urgent = if known.counters.is_some() { change(None) } else { None };

@@ -37,7 +37,8 @@ impl Engine {
             identity: instance.to_owned(),
             listen: SocketAddr::from(([127, 0, 0, 1], 0)),
             address: None,
-            layers: Layers::default(),
+            // Whoever tells what was counted stands for audit.
+            layers: Layers { audit: true, ..Layers::default() },
             rules_from_cluster: true,
             rule_selector: portal_cluster::rules::selector::parse(&selector).unwrap(),
             rules_folder: None,

@@ -31,7 +31,9 @@ pub(super) struct Wanted<'a> {
     /// Where its Lease is.
     pub(super) namespace: &'a str,
     pub(super) report: &'a Report,
-    /// Nothing as long as nobody counts.
+    /// Whether this instance counts violations. If not, their number is not known.
+    pub(super) counts_violations: bool,
+    /// What was counted. Nothing as long as nobody has told: then what the status says stays.
     pub(super) counters: Option<Counters>,
     pub(super) now: Timestamp,
 }
@@ -131,11 +133,13 @@ impl Wanted<'_> {
         set_or_remove(entry, "parseError", parse_error(&report.outcome));
         let active_on = (!report.active_on.is_empty()).then(|| json!(report.active_on));
         set_or_remove(entry, "activeOn", active_on);
-        // Evaluations of the past stay what they were. Violations are about now.
-        let counted = self.counters.map(|counters| counters.evaluations);
-        entry["evalCount"] = json!(counted.or(entry["evalCount"].as_i64()).unwrap_or_default());
-        let violations = self.counters.and_then(|counters| counters.violations);
-        set_or_remove(entry, "violationCount", violations.map(Value::from));
+        let evaluations = self.counters.map(|counters| counters.evaluations).or(entry["evalCount"].as_i64());
+        entry["evalCount"] = json!(evaluations.unwrap_or_default());
+        let violations = match self.counters {
+            Some(counters) => counters.violations,
+            None => entry["violationCount"].as_i64(),
+        };
+        set_or_remove(entry, "violationCount", violations.filter(|_| self.counts_violations).map(Value::from));
     }
 
     /// What all instances say together.
@@ -362,7 +366,8 @@ mod tests {
 
     fn status_of(current: &Value, instance: &str, report: &Report, second: i64) -> Value {
         let now = Timestamp::from_second(second).unwrap();
-        let wanted = Wanted { instance, namespace: "portal-system", report, counters: None, now };
+        let (counts_violations, counters) = (true, None);
+        let wanted = Wanted { instance, namespace: "portal-system", report, counts_violations, counters, now };
         desired(current, &wanted, &|entry| entry["instance"] != "gone")
     }
 
@@ -542,8 +547,9 @@ mod tests {
     fn violations_are_summed_over_those_who_count_and_not_known_without_any() {
         let now = Timestamp::UNIX_EPOCH;
         let report = report(1, Outcome::Active);
-        let count = |current: &Value, instance, counters| {
-            let wanted = Wanted { instance, namespace: "portal-system", report: &report, counters, now };
+        let count = |current: &Value, instance, counts_violations, counters| {
+            let namespace = "portal-system";
+            let wanted = Wanted { instance, namespace, report: &report, counts_violations, counters, now };
             desired(current, &wanted, &|_| true)
         };
         let counted = |evaluations, violations| Some(Counters { evaluations, violations });
@@ -553,15 +559,17 @@ mod tests {
             (status.get("violationCount").cloned(), entries.collect::<Vec<_>>())
         };
         let (none, zero) = (Value::Null, json!(0));
-        let first = count(&Value::Null, "a", None);
+        let first = count(&Value::Null, "a", true, None);
         assert_eq!(shown(&first), (None, vec![[zero.clone(), none.clone()]]));
         assert_eq!(first["instances"][0].get("violationCount"), None, "absent, and not null");
-        let both = count(&count(&first, "b", counted(10, Some(3))), "a", counted(20, None));
+        let both = count(&count(&first, "b", true, counted(10, Some(3))), "a", true, counted(20, None));
         assert_eq!(shown(&both), (Some(json!(3)), vec![[json!(20), none.clone()], [json!(10), json!(3)]]));
-        let both = count(&both, "a", counted(21, Some(0)));
+        let both = count(&both, "a", true, counted(21, Some(0)));
         assert_eq!(shown(&both), (Some(json!(3)), vec![[json!(21), zero], [json!(10), json!(3)]]));
-        let both = count(&count(&both, "b", None), "a", None);
-        assert_eq!(shown(&both), (None, vec![[json!(21), none.clone()], [json!(10), none]]));
+        // Who has not been told anything leaves what is there: a restart writes nothing.
+        assert_eq!(count(&both, "a", true, None), both);
+        let both = count(&count(&both, "b", false, None), "a", false, counted(22, Some(1)));
+        assert_eq!(shown(&both), (None, vec![[json!(22), none.clone()], [json!(10), none]]));
     }
 
     #[test]
