@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use portal_core::{layers::Layers, manifest::Problem, rule::source::RuleId};
 use tokio::sync::{mpsc, watch};
@@ -50,7 +50,9 @@ struct Told {
 /// What came of a batch.
 struct Applied {
     index: Index,
-    outcomes: Outcomes,
+    /// How many rules are in force now, and how long that took, if something else is.
+    swapped: Option<(usize, Duration)>,
+    reports: Vec<(RuleId, Option<Report>)>,
     problems: BTreeMap<PathBuf, Vec<Problem>>,
     totals: Totals,
 }
@@ -68,14 +70,12 @@ impl Intake {
                 () = shutdown.cancelled() => return,
             }
             loaded.extend(batch.iter().filter_map(|update| self.note(update)));
-            let start = Instant::now();
-            let applied = apply(index, batch).await;
+            let applied = apply(index, batch, self.in_force.clone()).await;
             index = applied.index;
-            if let Some(snapshot) = applied.outcomes.snapshot {
-                info!(rules = snapshot.rules.rules().len(), "Another set of rules is in force");
-                self.in_force.swap(snapshot);
+            if let Some((rules, duration)) = applied.swapped {
+                info!(rules, "Another set of rules is in force");
                 self.metrics.rule_sets.inc();
-                self.metrics.rule_set_time.inc_by(start.elapsed().as_micros() as u64);
+                self.metrics.rule_set_time.inc_by(duration.as_micros() as u64);
             }
             self.count(applied.totals);
             self.metrics.files_with_problems.set(applied.problems.len() as i64);
@@ -84,7 +84,7 @@ impl Intake {
             if index.has_kinds() {
                 loaded.drain(..).for_each(|loader: Loader| self.health.loaded(&loader.part()));
             }
-            self.report(applied.outcomes.reports, &mut told).await;
+            self.report(applied.reports, &mut told).await;
         }
     }
 
@@ -128,11 +128,18 @@ impl Intake {
 }
 
 /// Takes a batch into the index, away from the workers that serve requests: ten thousand rules take half a second to compile.
-async fn apply(mut index: Index, batch: Vec<Update>) -> Applied {
+async fn apply(mut index: Index, batch: Vec<Update>, in_force: InForce) -> Applied {
+    let start = Instant::now();
     let applied = tokio::task::spawn_blocking(move || {
-        let outcomes = index.apply(batch);
+        let Outcomes { snapshot, reports } = index.apply(batch);
+        // First of all: whatever else is told of the change may wait, requests do not.
+        let swapped = snapshot.map(|snapshot| {
+            let rules = snapshot.rules.rules().len();
+            in_force.swap(snapshot);
+            (rules, start.elapsed())
+        });
         let (problems, totals) = (index.problems(), index.totals());
-        Applied { index, outcomes, problems, totals }
+        Applied { index, swapped, reports, problems, totals }
     });
     match applied.await {
         Ok(applied) => applied,
