@@ -72,16 +72,22 @@ async fn a_watcher_that_came_through_a_storm_knows_what_is_stored() {
         let watches = async {
             let mut known = BTreeSet::new();
             let mut watcher = pin!(watcher(fixture.through.clone(), watcher::Config::default()));
-            while !known.contains("last") {
+            // In a list, names come that sort behind the last one.
+            let mut is_listing = true;
+            while is_listing || !known.contains("last") {
                 match watcher.next().await.unwrap() {
-                    Ok(watcher::Event::Init) => known.clear(),
+                    Ok(watcher::Event::Init) => {
+                        is_listing = true;
+                        known.clear();
+                    }
                     Ok(watcher::Event::Apply(object) | watcher::Event::InitApply(object)) => {
                         known.insert(object.metadata.name.unwrap());
                     }
                     Ok(watcher::Event::Delete(object)) => {
                         known.remove(&object.metadata.name.unwrap());
                     }
-                    Ok(watcher::Event::InitDone) | Err(_) => {}
+                    Ok(watcher::Event::InitDone) => is_listing = false,
+                    Err(_) => {}
                 }
             }
             known
