@@ -147,7 +147,7 @@ impl Election {
 
     /// The term of this process, if it may act. It is over at `until`, whether anybody asks or not.
     pub(super) fn held(&self) -> Option<Held> {
-        self.held.filter(|_| !self.is_stopping)
+        self.held
     }
 
     /// Who holds, as last seen.
@@ -161,6 +161,8 @@ impl Election {
     /// From here on the process does not act, and all that is left to do is to let go.
     pub(super) fn stop(&mut self, now: BootTime) {
         self.is_stopping = true;
+        // A term proves that nobody else holds. It does not after a release whose answer was lost: others may hold by then.
+        self.held = None;
         self.due = Some(now);
     }
 
@@ -245,7 +247,6 @@ impl Election {
     fn wrote(&mut self, now: BootTime, sent: BootTime, uid: Arc<str>, record: Record) {
         self.written.clear();
         if self.is_stopping {
-            self.held = None;
             return;
         }
         self.held = record.renewed.map(|renewed| Held {

@@ -31,7 +31,8 @@ const BOUND: Time = QUIET + 20 * SECOND;
 enum End {
     /// No two processes held at the same time.
     Good,
-    /// A Lease was deleted, its holder could not write it again, and a process that never saw it made a new one.
+    /// A Lease was deleted, its holder could not write it again or had not heard yet that it holds, and a process that never saw
+    /// it made a new one.
     Hole,
 }
 
@@ -272,10 +273,8 @@ impl History {
             self.note(|| format!("process {index} begins term {}", held.term));
         }
         let mut others = self.processes.iter().enumerate();
-        if let Some((other, process)) = others.find(|(other, process)| *other != index && process.holds(now)) {
-            let (uid, _) = process.base.as_ref().expect("it holds a Lease");
-            let is_deleted = self.lease.as_ref().is_none_or(|lease| lease.uid != *uid);
-            if is_deleted && !self.processes[index].uids.contains(uid) {
+        if let Some((other, _)) = others.find(|(other, process)| *other != index && process.holds(now)) {
+            if self.is_deleted_unseen(other, index) || self.is_deleted_unseen(index, other) {
                 return Ok(Some(End::Hole));
             }
             return Err(format!("{now}: {index} and {other} hold at the same time"));
@@ -286,6 +285,13 @@ impl History {
         }
         self.term = Some(held.term);
         Ok(None)
+    }
+
+    /// Whether the Lease that a process holds is deleted, and another process never saw it.
+    fn is_deleted_unseen(&self, holder: usize, other: usize) -> bool {
+        let (uid, _) = self.processes[holder].base.as_ref().expect("it holds a Lease");
+        let is_deleted = self.lease.as_ref().is_none_or(|lease| lease.uid != *uid);
+        is_deleted && !self.processes[other].uids.contains(uid)
     }
 
     /// Something goes wrong, or somebody meddles.

@@ -393,7 +393,7 @@ fn who_stops_lets_go_of_what_it_holds_and_of_nothing_else() {
         0.0 end
     "#]]);
     let mut story = Story::holding();
-    story.stop().answer(Answer::Conflict).answer(found("me", 15, 9)).answer(written()).answer(Answer::Lost);
+    story.stop().answer(Answer::Conflict).answer(found("me", 15, 0)).answer(written()).answer(Answer::Lost);
     story.check(expect![[r#"
         0.0 put a release
         0.0 get
@@ -412,5 +412,16 @@ fn who_stops_lets_go_of_what_it_holds_and_of_nothing_else() {
     story.check(expect![[r#"
         0.0 get
         0.0 end
+    "#]]);
+}
+
+#[test]
+fn who_stops_does_not_let_go_a_second_time_of_what_others_hold_since_the_first() {
+    let mut story = Story::holding();
+    // The answer to the release is lost, another process begins a term, and somebody writes our name into its record.
+    story.stop().answer(Answer::Lost).answer(found("me", 15, 9)).answer(Answer::Lost).check(expect![[r#"
+        0.0 put a release
+        2.3 get
+        2.3 end
     "#]]);
 }
