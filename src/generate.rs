@@ -128,11 +128,16 @@ fn metrics_page() -> String {
          does not depend on how many objects are in the cluster.\n\n\
          | metric | type | what it counts | labels |\n| --- | --- | --- | --- |\n",
     );
-    for metric in metrics::METRICS.iter().chain(portal_engine::metrics::METRICS) {
+    for metric in metrics() {
         let kind = if metric.is_counter { "counter" } else { "gauge" };
         let _ = writeln!(page, "| `{}` | {kind} | {} | {} |", metric.name, metric.help, label(metric));
     }
     page
+}
+
+/// The rows of every table.
+fn metrics() -> impl Iterator<Item = &'static Metric> {
+    metrics::METRICS.iter().chain(portal_engine::metrics::METRICS)
 }
 
 fn label(metric: &Metric) -> String {
@@ -159,4 +164,18 @@ fn expression_functions() -> String {
     }
     text.push('\n');
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::metrics;
+
+    #[test]
+    fn the_names_of_metrics_say_what_they_are() {
+        for metric in metrics() {
+            assert!(metric.name.starts_with("portal_"), "{}", metric.name);
+            assert_eq!(metric.is_counter, metric.name.ends_with("_total"), "{}", metric.name);
+            assert!(metric.help.ends_with('.'), "{}", metric.name);
+        }
+    }
 }

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::{Command, Output};
 
-use portal_test_kit::repository;
+use portal_test_kit::{kubernetes::DEFAULT_VERSION, repository};
 
 fn setup(arguments: &[&str], variables: &[(&str, &str)]) -> Output {
     Command::new(repository().join("tests/setup.sh")).args(arguments).envs(variables.iter().copied()).output().unwrap()
@@ -22,6 +22,12 @@ fn too_little_disk_space_is_said_before_anything_is_compiled() {
     let cache = folder.path().to_str().unwrap();
     let output = setup(&["go"], &[("PORTAL_CACHE", cache), ("PORTAL_MIN_FREE_GB", "1000000")]);
     check_failure(&output, "building Kubernetes takes up to 1000000 GB: free some, or set PORTAL_CACHE");
+}
+
+#[test]
+fn the_set_up_looks_for_the_release_that_the_kit_builds() {
+    let script = std::fs::read_to_string(repository().join("tests/setup.sh")).unwrap();
+    assert!(script.contains(&format!("${{KUBERNETES_VERSION:-{DEFAULT_VERSION}}}")));
 }
 
 #[test]

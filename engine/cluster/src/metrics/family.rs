@@ -42,6 +42,9 @@ pub trait Vector: Collector + Clone {
     /// The series of a word.
     fn at(&self, word: &str) -> Self::Series;
 
+    /// What a name counts into that has no series of its own.
+    fn shared(&self) -> Self::Series;
+
     /// Forgets the series of a word.
     fn forget(&self, word: &str);
 }
@@ -49,7 +52,7 @@ pub trait Vector: Collector + Clone {
 /// The most names of an open label that have series of their own at a time: Prometheus keeps each for weeks.
 const MAX_NAMES: usize = 256;
 
-/// What all names above that share.
+/// What the counters of all names above that share.
 const OTHERS: &str = "other";
 
 impl<V: Vector, L: Label> Family<V, L> {
@@ -60,7 +63,7 @@ impl<V: Vector, L: Label> Family<V, L> {
             let mut names = self.names.lock().unwrap_or_else(PoisonError::into_inner);
             names.contains(word) || (names.len() < MAX_NAMES && names.insert(word.to_owned()))
         };
-        self.series.at(if has_own { word } else { OTHERS })
+        if has_own { self.series.at(word) } else { self.series.shared() }
     }
 
     /// Forgets the series of a name that has come and gone.
@@ -139,6 +142,10 @@ impl Vector for IntCounterVec {
         self.with_label_values(&[word])
     }
 
+    fn shared(&self) -> IntCounter {
+        self.at(OTHERS)
+    }
+
     fn forget(&self, word: &str) {
         // It fails if there is no such series, which is what was asked for.
         let _ = self.remove_label_values(&[word]);
@@ -155,6 +162,11 @@ impl Vector for IntGaugeVec {
 
     fn at(&self, word: &str) -> IntGauge {
         self.with_label_values(&[word])
+    }
+
+    /// A gauge that nobody reads: of several names that set one gauge, the last would be told for all.
+    fn shared(&self) -> IntGauge {
+        IntGauge::new(OTHERS, OTHERS).expect("the name is valid")
     }
 
     fn forget(&self, word: &str) {
@@ -189,5 +201,15 @@ mod tests {
         assert_eq!(count(&errors), 2);
         errors.at(&watch(2 * MAX_NAMES)).inc();
         assert_eq!(errors.series.at("kind-512").get(), 1);
+    }
+
+    #[test]
+    fn no_gauge_tells_the_value_of_one_name_for_another() {
+        let objects: Gauges<Part> = Instrument::new("portal_objects", "Objects.");
+        for number in 0..=MAX_NAMES {
+            objects.at(&Part::Watch(format!("kind-{number}").into())).set(number as i64);
+        }
+        assert_eq!(objects.series.collect()[0].get_metric().len(), MAX_NAMES);
+        assert_eq!(objects.series.at("kind-255").get(), 255);
     }
 }
