@@ -96,7 +96,7 @@ fn add_types(schema: &mut Schema) -> HashMap<&'static str, ObjectId> {
     for line in FIELDS.lines() {
         match line.trim_start().split_once(' ') {
             Some((field, shape)) => {
-                fields.entry(name).or_default().insert(field.to_owned(), plain(shape_of(shape, &ids)));
+                fields.entry(name).or_default().insert(field.to_owned(), Field::optional(shape_of(shape, &ids)));
             }
             None => name = line,
         }
@@ -104,11 +104,11 @@ fn add_types(schema: &mut Schema) -> HashMap<&'static str, ObjectId> {
     for (name, mut fields) in fields {
         match name {
             "Container" => {
-                fields.insert("containerType".to_owned(), computed(Shape::Text, CONTAINER_TYPE));
-                fields.insert("image".to_owned(), plain(Shape::TextWith(image)));
+                fields.insert("containerType".to_owned(), Field::computed(Shape::Text, CONTAINER_TYPE));
+                fields.insert("image".to_owned(), Field::optional(Shape::TextWith(image)));
             }
             "SecurityContext" | "PodSecurityContext" => {
-                fields.insert("seccompProfileType".to_owned(), computed(Shape::Text, SECCOMP_PROFILE_TYPE));
+                fields.insert("seccompProfileType".to_owned(), Field::computed(Shape::Text, SECCOMP_PROFILE_TYPE));
             }
             _ => {}
         }
@@ -137,7 +137,7 @@ fn shape_of(text: &str, ids: &HashMap<&str, ObjectId>) -> Shape {
 fn add_image(schema: &mut Schema) -> ObjectId {
     let image = add_object(schema, "image");
     let parts = [("registry", IMAGE_REGISTRY), ("name", IMAGE_NAME), ("tag", IMAGE_TAG), ("sha256", IMAGE_SHA256)];
-    let fields = parts.map(|(name, part)| (name.to_owned(), computed(Shape::Text, part)));
+    let fields = parts.map(|(name, part)| (name.to_owned(), Field::computed(Shape::Text, part)));
     schema.set_fields(image, HashMap::from(fields));
     image
 }
@@ -146,7 +146,7 @@ fn add_request(schema: &mut Schema) -> ObjectId {
     let user = add_object(schema, "userInfo");
     let texts = || Shape::list(Shape::Text);
     let fields = [("username", Shape::Text), ("uid", Shape::Text), ("groups", texts()), ("extra", Shape::map(texts()))];
-    schema.set_fields(user, fields.map(|(name, shape)| (name.to_owned(), plain(shape))).into());
+    schema.set_fields(user, fields.map(|(name, shape)| (name.to_owned(), Field::optional(shape))).into());
     let request = add_object(schema, "request");
     let fields = [
         ("operation", Shape::Text),
@@ -158,18 +158,10 @@ fn add_request(schema: &mut Schema) -> ObjectId {
         ("name", Shape::Text),
         ("namespace", Shape::Text),
     ];
-    schema.set_fields(request, fields.map(|(name, shape)| (name.to_owned(), plain(shape))).into());
+    schema.set_fields(request, fields.map(|(name, shape)| (name.to_owned(), Field::optional(shape))).into());
     request
 }
 
 fn add_object(schema: &mut Schema, name: &str) -> ObjectId {
     schema.add_object(Object { name: name.to_owned(), fields: HashMap::new(), open: false })
-}
-
-fn plain(shape: Shape) -> Field {
-    Field { shape, computed: None }
-}
-
-fn computed(shape: Shape, field: ComputedId) -> Field {
-    Field { shape, computed: Some(field) }
 }

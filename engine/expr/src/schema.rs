@@ -3,16 +3,22 @@
 //! A schema is data. Whoever embeds the language builds one once and compiles many expressions with it.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
-/// Everything that an expression may name beside the builtins.
-#[derive(Debug, Default)]
+/// Everything that an expression may name beside the builtins. A clone shares the objects, which are most of it.
+#[derive(Clone, Debug, Default)]
 pub struct Schema {
     roots: HashMap<String, Root>,
-    objects: Vec<Object>,
+    objects: Arc<Objects>,
     functions: HashMap<String, Function>,
+    slots: u16,
+}
+
+#[derive(Clone, Debug, Default)]
+struct Objects {
+    list: Vec<Object>,
     /// The fields that the host computes of objects, with the names of the objects.
     computed: HashMap<String, String>,
-    slots: u16,
 }
 
 /// A name that an expression may begin a path with.
@@ -22,14 +28,15 @@ pub struct Root {
     pub slot: Slot,
     /// What is known of its value.
     pub shape: Shape,
+    /// Whether it always has a value.
+    pub required: bool,
 }
 
 /// The number of a root, in the order in which roots were added.
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub struct Slot(pub u16);
 
-/// What is known of a value before there is one. Every value that comes from a root may be nil, unless its shape says
-/// otherwise.
+/// What is known of a value before there is one.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum Shape {
     /// Anything. Fields of it are anything too.
@@ -42,6 +49,10 @@ pub enum Shape {
     Float,
     /// Text.
     Text,
+    /// One of these texts.
+    Word(Arc<[String]>),
+    /// An amount, written as text or as a number: `100m`, `1Gi`, `2`.
+    Quantity,
     /// Text that also has fields, which the host computes from it: an image reference is text and has a tag.
     TextWith(ObjectId),
     /// A list. With `never_nil` a missing one is an empty one.
@@ -60,6 +71,8 @@ pub enum Shape {
     },
     /// An object with fields that are known.
     Object(ObjectId),
+    /// One of these: a field that is read must be one of theirs.
+    OneOf(Vec<Shape>),
     /// No value: a root that may only be called through, as in `root.name.function(…)`.
     Calls(Calls),
 }
@@ -86,6 +99,8 @@ pub struct Field {
     pub shape: Shape,
     /// Set for a field that is in no document: the host computes it from the value that it is a field of.
     pub computed: Option<ComputedId>,
+    /// Whether every object has it.
+    pub required: bool,
 }
 
 /// The number by which the host knows a computed field.
@@ -135,30 +150,50 @@ impl Schema {
         Self::default()
     }
 
-    /// Adds a root and returns the number by which the host will be asked for it.
+    /// Adds a root that may be nil, and returns the number by which the host will be asked for it.
     pub fn add_root(&mut self, name: impl Into<String>, shape: Shape) -> Slot {
+        self.add(name.into(), shape, false)
+    }
+
+    /// Adds a root that always has a value.
+    pub fn add_required_root(&mut self, name: impl Into<String>, shape: Shape) -> Slot {
+        self.add(name.into(), shape, true)
+    }
+
+    fn add(&mut self, name: String, shape: Shape, required: bool) -> Slot {
         let slot = Slot(self.slots);
         self.slots += 1;
-        self.roots.insert(name.into(), Root { slot, shape });
+        self.roots.insert(name, Root { slot, shape, required });
         slot
+    }
+
+    /// The same schema, with something else known of a root. A root that is not there is not added.
+    pub fn with_root(&self, name: &str, shape: Shape) -> Self {
+        let mut schema = self.clone();
+        if let Some(root) = schema.roots.get_mut(name) {
+            root.shape = shape;
+        }
+        schema
     }
 
     /// Adds an object that shapes can refer to.
     pub fn add_object(&mut self, object: Object) -> ObjectId {
-        let id = ObjectId(self.objects.len() as u16);
+        let objects = Arc::make_mut(&mut self.objects);
+        let id = ObjectId(objects.list.len() as u16);
         let fields = object.fields.clone();
-        self.objects.push(object);
+        objects.list.push(object);
         self.set_fields(id, fields);
         id
     }
 
     /// Gives an object that was added before its fields, for objects that refer to each other.
     pub fn set_fields(&mut self, id: ObjectId, fields: HashMap<String, Field>) {
-        let object = &mut self.objects[id.0 as usize];
+        let Objects { list, computed } = Arc::make_mut(&mut self.objects);
+        let object = &mut list[id.0 as usize];
         // An object without any other field is text.
         if fields.values().any(|field| field.computed.is_none()) {
-            let computed = fields.iter().filter(|(_, field)| field.computed.is_some());
-            self.computed.extend(computed.map(|(name, _)| (name.clone(), object.name.clone())));
+            let names = fields.iter().filter(|(_, field)| field.computed.is_some()).map(|(name, _)| name);
+            computed.extend(names.map(|name| (name.clone(), object.name.clone())));
         }
         object.fields = fields;
     }
@@ -175,12 +210,12 @@ impl Schema {
 
     /// An object.
     pub fn object(&self, id: ObjectId) -> &Object {
-        &self.objects[id.0 as usize]
+        &self.objects.list[id.0 as usize]
     }
 
     /// An object of which the host computes a field of this name.
     pub(crate) fn computes(&self, field: &str) -> Option<&str> {
-        self.computed.get(field).map(String::as_str)
+        self.objects.computed.get(field).map(String::as_str)
     }
 
     /// The function of this name.
@@ -196,6 +231,23 @@ impl Schema {
     /// The names of all functions.
     pub fn function_names(&self) -> impl Iterator<Item = &str> {
         self.functions.keys().map(String::as_str)
+    }
+}
+
+impl Field {
+    /// A field that may be missing.
+    pub fn optional(shape: Shape) -> Self {
+        Self { shape, computed: None, required: false }
+    }
+
+    /// A field that every object has.
+    pub fn required(shape: Shape) -> Self {
+        Self { shape, computed: None, required: true }
+    }
+
+    /// A field that the host computes.
+    pub fn computed(shape: Shape, field: ComputedId) -> Self {
+        Self { shape, computed: Some(field), required: false }
     }
 }
 

@@ -30,19 +30,18 @@ impl Pod {
         let mut schema = Schema::new();
         let image = schema.add_object(Object {
             name: "an image".to_owned(),
-            fields: HashMap::from([("tag".to_owned(), Field { shape: Shape::Text, computed: Some(ComputedId(0)) })]),
+            fields: HashMap::from([("tag".to_owned(), Field::computed(Shape::Text, ComputedId(0)))]),
             open: false,
         });
-        let field = |shape| Field { shape, computed: None };
         let container = schema.add_object(Object {
             name: "a container".to_owned(),
             fields: HashMap::from([
-                ("image".to_owned(), field(Shape::TextWith(image))),
-                ("privileged".to_owned(), field(Shape::Bool)),
-                ("user".to_owned(), field(Shape::Int)),
-                ("args".to_owned(), field(Shape::list(Shape::Text))),
-                ("ports".to_owned(), field(Shape::list(Shape::Any))),
-                ("labels".to_owned(), field(Shape::map(Shape::Text))),
+                ("image".to_owned(), Field::optional(Shape::TextWith(image))),
+                ("privileged".to_owned(), Field::optional(Shape::Bool)),
+                ("user".to_owned(), Field::optional(Shape::Int)),
+                ("args".to_owned(), Field::optional(Shape::list(Shape::Text))),
+                ("ports".to_owned(), Field::optional(Shape::list(Shape::Any))),
+                ("labels".to_owned(), Field::optional(Shape::map(Shape::Text))),
             ]),
             open: false,
         });
@@ -73,10 +72,10 @@ impl Pod {
         let spec = schema.add_object(Object {
             name: "a spec".to_owned(),
             fields: HashMap::from([
-                ("containers".to_owned(), field(Shape::list(Shape::Object(container)))),
-                ("name".to_owned(), field(Shape::Text)),
-                ("priority".to_owned(), field(Shape::Int)),
-                ("size".to_owned(), Field { shape: Shape::Int, computed: Some(ComputedId(1)) }),
+                ("containers".to_owned(), Field::optional(Shape::list(Shape::Object(container)))),
+                ("name".to_owned(), Field::optional(Shape::Text)),
+                ("priority".to_owned(), Field::optional(Shape::Int)),
+                ("size".to_owned(), Field::computed(Shape::Int, ComputedId(1))),
             ]),
             open: false,
         });

@@ -35,6 +35,8 @@ enum Base {
     Time,
     Duration,
     Zone,
+    /// An amount as Kubernetes writes it.
+    Quantity,
     Function,
     /// A type of the schema.
     Object(u32),
@@ -56,6 +58,7 @@ impl Type {
     pub(crate) const TIME: Type = Type::of(Base::Time);
     pub(crate) const DURATION: Type = Type::of(Base::Duration);
     pub(crate) const ZONE: Type = Type::of(Base::Zone);
+    pub(crate) const QUANTITY: Type = Type::of(Base::Quantity);
     pub(crate) const FUNCTION: Type = Type::of(Base::Function);
     /// An array of whatever.
     pub(crate) const ARRAY: Type = Type { base: Base::Any, depth: 1 };
@@ -189,6 +192,7 @@ impl fmt::Display for Type {
             Base::Time => "time",
             Base::Duration => "duration",
             Base::Zone => "timezone",
+            Base::Quantity => "quantity",
             Base::Function => "function",
             Base::Object(_) => "object",
         })

@@ -56,7 +56,7 @@ pub fn schema() -> Schema {
     let mut schema = Schema::new();
     let image = IMAGE_FIELDS.iter().enumerate();
     let image = image
-        .map(|(id, name)| ((*name).to_owned(), Field { shape: Shape::Text, computed: Some(ComputedId(id as u16)) }));
+        .map(|(id, name)| ((*name).to_owned(), Field::computed(Shape::Text, ComputedId(id as u16))));
     let image = Object { name: "Image".to_owned(), fields: image.collect(), open: false };
     let image = schema.add_object(image);
     let texts = || Shape::list(Shape::Text);
@@ -133,7 +133,7 @@ pub fn schema() -> Schema {
 }
 
 fn object<const N: usize>(schema: &mut Schema, name: &str, fields: [(&str, Shape); N]) -> ObjectId {
-    let fields = fields.map(|(name, shape)| (name.to_owned(), Field { shape, computed: None }));
+    let fields = fields.map(|(name, shape)| (name.to_owned(), Field::optional(shape)));
     schema.add_object(Object { name: name.to_owned(), fields: HashMap::from(fields), open: false })
 }
 

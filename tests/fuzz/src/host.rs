@@ -68,10 +68,9 @@ pub(crate) fn schema() -> Schema {
     let mut schema = Schema::new();
     let image = schema.add_object(Object {
         name: "an image".to_owned(),
-        fields: HashMap::from([("tag".to_owned(), Field { shape: Shape::Text, computed: Some(ComputedId(0)) })]),
+        fields: HashMap::from([("tag".to_owned(), Field::computed(Shape::Text, ComputedId(0)))]),
         open: false,
     });
-    let field = |shape| Field { shape, computed: None };
     let fields = [
         ("image", Shape::TextWith(image)),
         ("privileged", Shape::Bool),
@@ -84,7 +83,7 @@ pub(crate) fn schema() -> Schema {
     ];
     let container = schema.add_object(Object {
         name: "a container".to_owned(),
-        fields: fields.into_iter().map(|(name, shape)| (name.to_owned(), field(shape))).collect(),
+        fields: fields.into_iter().map(|(name, shape)| (name.to_owned(), Field::optional(shape))).collect(),
         open: false,
     });
     schema.add_root("container", Shape::Object(container));

@@ -41,8 +41,8 @@ pub(super) enum Form<'s> {
 pub(super) enum Member<'s> {
     /// It has no such field.
     None,
-    /// It is read.
-    Read(Form<'s>),
+    /// It is read. With `required` it is there whenever the value is.
+    Read { form: Form<'s>, required: bool },
     /// The host computes it. Text has no other fields.
     Computed { field: ComputedId, shape: &'s Shape, of_text: bool },
 }
@@ -63,7 +63,8 @@ impl<'s> Form<'s> {
     pub(super) fn shaped(shape: &'s Shape) -> Self {
         match shape {
             Shape::Any => Form::Any,
-            Shape::Bool | Shape::Int | Shape::Float | Shape::Text => Form::Plain(type_of(shape)),
+            Shape::Bool | Shape::Int | Shape::Float | Shape::Text | Shape::Quantity => Form::Plain(type_of(shape)),
+            Shape::OneOf(shapes) => Form::any_of(shapes.iter().map(Form::shaped)),
             _ => Form::Shaped(shape),
         }
     }
@@ -135,6 +136,11 @@ impl<'s> Form<'s> {
                 *self = other.clone();
                 true
             }
+            (Form::Shaped(Shape::Word(_)), Form::Plain(Type::TEXT)) => {
+                *self = other.clone();
+                true
+            }
+            (Form::Plain(Type::TEXT), Form::Shaped(Shape::Word(_))) => true,
             // Whatever is text can be read as such text.
             (Form::Shaped(Shape::TextWith(_)), Form::Plain(Type::TEXT)) => true,
             (Form::Plain(Type::TEXT), Form::Shaped(Shape::TextWith(_))) => {
@@ -200,14 +206,14 @@ impl<'s> Form<'s> {
     /// A field of one form.
     pub(super) fn member(&self, schema: &'s Schema, name: &str) -> Member<'s> {
         match self {
-            Form::Any => Member::Read(Form::Any),
-            Form::Nil => Member::Read(Form::Nil),
-            Form::Map(value) => Member::Read((**value).clone()),
+            Form::Any => Member::optional(Form::Any),
+            Form::Nil => Member::optional(Form::Nil),
+            Form::Map(value) => Member::optional((**value).clone()),
             Form::Record(fields) => {
                 let field = fields.iter().find(|(key, _)| *key == name);
-                Member::Read(field.map_or(Form::Nil, |(_, form)| form.clone()))
+                Member::optional(field.map_or(Form::Nil, |(_, form)| form.clone()))
             }
-            Form::Shaped(Shape::Map { value, .. }) => Member::Read(Form::shaped(value)),
+            Form::Shaped(Shape::Map { value, .. }) => Member::optional(Form::shaped(value)),
             Form::Shaped(Shape::Object(id)) => member_of(schema, *id, name, false),
             Form::Shaped(Shape::TextWith(id)) => member_of(schema, *id, name, true),
             Form::Plain(_) | Form::Shaped(_) | Form::List(_) | Form::OneOf(_) => Member::None,
@@ -220,6 +226,12 @@ impl<'s> Form<'s> {
             Form::Shaped(Shape::Object(id) | Shape::TextWith(id)) => Some(*id),
             _ => None,
         }
+    }
+}
+
+impl<'s> Member<'s> {
+    fn optional(form: Form<'s>) -> Self {
+        Member::Read { form, required: false }
     }
 }
 
@@ -245,9 +257,11 @@ pub(super) fn of_result<'s>(gives: Gives, kind: Type, arguments: &[Form<'s>], bo
 fn member_of<'s>(schema: &'s Schema, id: ObjectId, name: &str, of_text: bool) -> Member<'s> {
     let object = schema.object(id);
     match object.fields.get(name) {
-        Some(Field { shape, computed: None }) => Member::Read(Form::shaped(shape)),
-        Some(Field { shape, computed: Some(field) }) => Member::Computed { field: *field, shape, of_text },
-        None if object.open => Member::Read(Form::Any),
+        Some(Field { shape, computed: None, required }) => {
+            Member::Read { form: Form::shaped(shape), required: *required }
+        }
+        Some(Field { shape, computed: Some(field), .. }) => Member::Computed { field: *field, shape, of_text },
+        None if object.open => Member::optional(Form::Any),
         None => Member::None,
     }
 }
@@ -258,7 +272,9 @@ pub(super) fn type_of(shape: &Shape) -> Type {
         Shape::Bool => Type::BOOL,
         Shape::Int => Type::INT,
         Shape::Float => Type::FLOAT,
-        Shape::Text | Shape::TextWith(_) => Type::TEXT,
+        Shape::Text | Shape::Word(_) | Shape::TextWith(_) => Type::TEXT,
+        Shape::Quantity => Type::QUANTITY,
+        Shape::OneOf(_) => Form::shaped(shape).kind(),
         Shape::List { element, .. } => type_of(element).array(),
         Shape::Map { .. } => Type::MAP,
         Shape::Object(id) => Type::object(u32::from(id.0)),

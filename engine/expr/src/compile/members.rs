@@ -93,7 +93,7 @@ impl<'s> Compiler<'s> {
         for form in base.known.form.alternatives() {
             match form.member(self.schema, name) {
                 Member::None => {}
-                Member::Read(form) => {
+                Member::Read { form, .. } => {
                     missing = missing.or(empty(&form));
                     read = Some(match read {
                         Some(known) => Form::or(known, form),
