@@ -51,7 +51,11 @@ fn schema(pods: bool) -> Schema {
             names,
             functions: vec![
                 // What the first argument is depends on whether the kind has namespaces; the compiler of rules knows.
-                function("byName", BY_NAME, [("ns", Shape::Text, true), ("name", Shape::Text, false)], Shape::Any),
+                Function {
+                    // Nothing may be called so.
+                    always: false,
+                    ..function("byName", BY_NAME, [("ns", Shape::Text, true), ("name", Shape::Text, false)], Shape::Any)
+                },
                 function(
                     "list",
                     LIST,
@@ -82,7 +86,7 @@ fn schema(pods: bool) -> Schema {
 
 fn function(name: &str, id: FunctionId, parameters: [(&str, Shape, bool); 2], result: Shape) -> Function {
     let parameters = parameters.map(|(name, shape, required)| Parameter { name: name.to_owned(), shape, required });
-    Function { name: name.to_owned(), parameters: parameters.into(), result, id }
+    Function { name: name.to_owned(), parameters: parameters.into(), result, always: true, id }
 }
 
 /// Adds the types of the table, with the fields that the host computes for them.

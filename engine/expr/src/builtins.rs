@@ -8,6 +8,7 @@ mod hostile;
 mod list;
 mod map;
 mod number;
+mod ours;
 #[cfg(test)]
 pub(crate) mod sample;
 mod table;
@@ -20,12 +21,13 @@ use self::check::Check;
 pub(crate) use self::{
     check::Refusal,
     convert::show,
+    ours::OURS,
     table::BUILTINS,
     time::{METHODS, method, signature},
 };
 use crate::{
     machine::{Failure, Machine},
-    program::Predicate,
+    program::{Missing, Predicate},
     types::Type,
     value::{Value, sequence::Sequence},
 };
@@ -83,17 +85,20 @@ pub(crate) enum Group {
     Map,
     Conversion,
     Time,
+    /// Of rules alone: expr-lang does not have them.
+    Kubernetes,
 }
 
 impl Group {
     /// The default that a warning suggests for an argument of these functions that may be nil.
     pub(crate) fn nothing(self) -> &'static str {
         match self {
-            Group::Text | Group::Time => "''",
+            Group::Text | Group::Time => "\"\"",
             Group::Predicate | Group::List => "[]",
             Group::Map => "{}",
             Group::Number => "0",
-            Group::Conversion => "'0'",
+            Group::Conversion => "\"0\"",
+            Group::Kubernetes => "\"0\"",
         }
     }
 }
@@ -121,7 +126,17 @@ pub(crate) fn find(name: &str) -> Option<&'static Builtin> {
     Some(BY_NAME[place])
 }
 
-/// The names of all functions.
+/// The function of a name that rules have beside those of expr-lang.
+pub(crate) fn find_ours(name: &str) -> Option<&'static Builtin> {
+    OURS.iter().find(|builtin| builtin.name == name)
+}
+
+/// The names of the functions that rules have beside those of expr-lang.
+pub(crate) fn our_names() -> impl Iterator<Item = &'static str> {
+    OURS.iter().map(|builtin| builtin.name)
+}
+
+/// The names of all functions of expr-lang.
 pub(crate) fn names() -> impl Iterator<Item = &'static str> {
     BUILTINS.iter().map(|builtin| builtin.name)
 }
@@ -139,6 +154,40 @@ impl Builtin {
         types[argument] = Type::NIL;
         let takes_nil = matches!(self.check, Check::TakesNil(_));
         !takes_nil && self.check(&types).is_err_and(|refusal| refusal.argument == Some(argument))
+    }
+
+    /// What a function of lists or maps takes for an argument that is missing, in rules.
+    pub(crate) fn takes_nil_for(&self, argument: usize, kind: Type) -> Option<Missing> {
+        let is_first = argument == 0;
+        match (self.group, self.name) {
+            (_, "first" | "last" | "get") => None,
+            (Group::Map, "fromPairs") => Some(Missing::EmptyList),
+            (Group::Map, _) if is_first => Some(Missing::EmptyMap),
+            (Group::List, "concat") => Some(Missing::EmptyList),
+            (Group::List, _) | (Group::Text, "join") if is_first => Some(Missing::EmptyList),
+            (Group::Number, "max" | "min" | "mean" | "median") if kind.is_array() => Some(Missing::EmptyList),
+            _ => None,
+        }
+    }
+
+    /// Whether it fails if an element of a list is missing.
+    pub(crate) fn needs_every_element(&self) -> bool {
+        matches!(self.name, "max" | "min" | "mean" | "median" | "join")
+    }
+
+    /// Whether it puts elements in order, for which it must know that they are amounts.
+    pub(crate) fn compares(&self) -> bool {
+        matches!(self.name, "max" | "min" | "sort")
+    }
+
+    /// Whether it may give nil for arguments that are there.
+    pub(crate) fn may_give_nil(&self, kinds: &[Type]) -> bool {
+        match self.name {
+            "first" | "last" | "get" | "fromJSON" => true,
+            // Of an empty list there is no largest.
+            "max" | "min" => kinds.iter().any(|kind| kind.is_array() || kind.is_unknown()),
+            _ => false,
+        }
     }
 
     /// Calls it, unless it is the evaluator that runs it.

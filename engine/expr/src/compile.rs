@@ -5,11 +5,13 @@
 
 mod calls;
 mod form;
+mod guards;
 mod known;
 mod members;
 mod nil;
 mod operators;
 mod predicates;
+mod quantities;
 #[cfg(test)]
 mod tests;
 
@@ -26,7 +28,7 @@ use crate::{
     warning::Warning,
 };
 
-use self::{form::Form, known::Known, nil::Way};
+use self::{form::Form, guards::Way, known::Known};
 
 /// How an expression is read.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -50,9 +52,11 @@ pub fn compile(source: &str, schema: &Schema, mode: Mode) -> Result<Program, Err
         strict: mode == Mode::Strict,
         variables: Vec::new(),
         declared: Vec::new(),
+        fixed: Vec::new(),
         roots: Vec::new(),
         scopes: Vec::new(),
         present: Vec::new(),
+        empty_tests: Vec::new(),
         facts: Facts::default(),
         calls: Vec::new(),
         warnings: Vec::new(),
@@ -95,21 +99,35 @@ struct Compiler<'s> {
     schema: &'s Schema,
     strict: bool,
     /// What `let` declared around the node that is visited.
-    variables: Vec<(&'s str, u16, Known<'s>)>,
+    variables: Vec<Variable<'s>>,
     /// The variables that there are in all, by their numbers.
     declared: Vec<Box<str>>,
+    /// Which of them depend on nothing that is read.
+    fixed: Vec<bool>,
     /// The roots that were named.
     roots: Vec<(Slot, Box<str>)>,
     /// The predicates around the node that is visited, the innermost last.
     scopes: Vec<Scope<'s>>,
     /// What conditions around the node that is visited have found to be there.
     present: Vec<Way<'s>>,
+    /// The lists and maps that were asked whether they are empty.
+    empty_tests: Vec<Id>,
     facts: Facts,
     calls: Vec<CallSite>,
     warnings: Vec<Warning>,
     height: usize,
     /// Above zero where Go's checker does not look: below what it knows nothing about.
     unchecked: usize,
+}
+
+/// What `let` declared.
+struct Variable<'s> {
+    name: &'s str,
+    number: u16,
+    known: Known<'s>,
+    value: Id,
+    /// How many predicates are around the declaration.
+    level: usize,
 }
 
 /// What a predicate's body may name.
@@ -119,6 +137,8 @@ struct Scope<'s> {
     accumulator: Option<Known<'s>>,
     /// Whether the body looks at the element at all.
     uses_item: bool,
+    /// Whether the body looks at what came of the elements before.
+    uses_accumulator: bool,
 }
 
 impl<'s> Compiler<'s> {
@@ -140,7 +160,7 @@ impl<'s> Compiler<'s> {
         let typed = self.dispatch(id);
         self.height -= 1;
         if self.unchecked == 0 {
-            return typed;
+            return typed.map(|typed| self.settled(id, typed));
         }
         let Typed { op, known } = typed?;
         // The origin is dropped here, so that nobody further up could note that it is read.
@@ -148,6 +168,12 @@ impl<'s> Compiler<'s> {
             self.facts.read(origin);
         }
         Ok(Typed { op, known: Known::unknown() })
+    }
+
+    /// What is known of a value, with what conditions have found to be there.
+    fn settled(&self, id: Id, mut typed: Typed<'s>) -> Typed<'s> {
+        typed.known.may_be_nil = typed.known.may_be_nil && (self.strict || !self.is_present(id));
+        typed
     }
 
     /// Compiles something that Go does not check when what it belongs to is unknown.
@@ -193,8 +219,8 @@ impl<'s> Compiler<'s> {
     }
 
     fn identifier(&mut self, at: u32, name: &'s str) -> Result<Typed<'s>, Error> {
-        if let Some((_, variable, known)) = self.variables.iter().rev().find(|(declared, ..)| *declared == name) {
-            return Ok(Typed { op: Op { kind: Kind::Variable(*variable), at }, known: known.clone() });
+        if let Some(variable) = self.variable(name) {
+            return Ok(Typed { op: Op { kind: Kind::Variable(variable.number), at }, known: variable.known.clone() });
         }
         if name == "$env" {
             if !self.strict {
@@ -206,7 +232,7 @@ impl<'s> Compiler<'s> {
             if self.strict {
                 return Ok(Typed { op: Op { kind: Kind::Constant(Constant::Nil), at }, known: Known::unknown() });
             }
-            let names = self.schema.root_names().chain(self.variables.iter().map(|(declared, ..)| *declared));
+            let names = self.schema.root_names().chain(self.variables.iter().map(|variable| variable.name));
             let hint = suggest::hint(name, names);
             return Err(self.error(at, format!("unknown name `{name}`{hint}")));
         };
@@ -217,6 +243,7 @@ impl<'s> Compiler<'s> {
             self.roots.push((root.slot, name.into()));
         }
         let known = Known::shaped(&root.shape, Some(Read { root: root.slot, path: Vec::new() }));
+        let known = Known { may_be_nil: known.may_be_nil && !root.required, ..known };
         Ok(Typed { op: Op { kind: Kind::Root(root.slot), at }, known })
     }
 
@@ -232,6 +259,7 @@ impl<'s> Compiler<'s> {
             }
             "index" if scope.has_index => Ok(Typed { op: Op { kind: Kind::Index, at }, known: Known::of(Type::INT) }),
             "acc" if let Some(known) = &scope.accumulator => {
+                scope.uses_accumulator = true;
                 Ok(Typed { op: Op { kind: Kind::Accumulator, at }, known: known.clone() })
             }
             _ => Err(self.error(at, format!("there is no `#{name}` here"))),
@@ -259,9 +287,12 @@ impl<'s> Compiler<'s> {
         let tree = self.tree;
         let mut ops = Vec::with_capacity(pairs.len());
         let mut fields = Vec::with_capacity(pairs.len());
+        let mut has_nil = false;
         for (key, value) in pairs {
-            let (key_op, value) = (self.value(*key)?.op, self.value(*value)?);
-            ops.push((key_op, value.op));
+            let (typed_key, value) = (self.value(*key)?, self.value(*value)?);
+            self.require(*key, &typed_key, "\"\"", |key| format!("{{({key}): …}}"))?;
+            has_nil |= value.known.may_be_nil;
+            ops.push((typed_key.op, value.op));
             let name = if let Syntax::Text(name) = tree.kind(*key) { Some(name.as_ref()) } else { None };
             fields.push((name, value.known.form));
         }
@@ -270,7 +301,8 @@ impl<'s> Compiler<'s> {
             Some(fields) => Form::Record(fields.into()),
             None => Form::map(Form::any_of(fields.into_iter().map(|(_, form)| form))),
         };
-        Ok(Typed { op: Op { kind: Kind::Map(ops.into()), at }, known: self.formed(Known::of(Type::MAP), form) })
+        let known = Known { has_nil, ..self.formed(Known::of(Type::MAP), form) };
+        Ok(Typed { op: Op { kind: Kind::Map(ops.into()), at }, known })
     }
 
     fn conditional(&mut self, at: u32, condition: Id, yes: Id, no: Id) -> Result<Typed<'s>, Error> {
@@ -282,7 +314,8 @@ impl<'s> Compiler<'s> {
         }
         let yes = self.given(&[(condition_id, true)], |compiler| compiler.value(yes))?;
         let no = self.given(&[(condition_id, false)], |compiler| compiler.value(no))?;
-        let known = self.formed(Known::either(&yes.known, &no.known), yes.known.form.or(no.known.form));
+        let known = self.formed(Known::either(&yes.known, &no.known), yes.known.form.clone().or(no.known.form.clone()));
+        let known = self.quantity_of_either(known, &yes, &no);
         let kind = Kind::Conditional { condition: condition.op.into(), yes: yes.op.into(), no: no.op.into() };
         Ok(Typed { op: Op { kind, at }, known })
     }
@@ -294,7 +327,7 @@ impl<'s> Compiler<'s> {
             Some("a function")
         } else if crate::builtins::find(name).is_some() {
             Some("a builtin")
-        } else if self.variables.iter().any(|(declared, ..)| *declared == name) {
+        } else if self.variable(name).is_some() {
             Some("a variable")
         } else {
             None
@@ -302,14 +335,15 @@ impl<'s> Compiler<'s> {
         if let Some(taken) = taken {
             return Err(self.error(at, format!("`{name}` is {taken} already: choose another name")));
         }
-        let (value, known) = self.node(value)?.into_variable();
-        let variable = self.declared.len() as u16;
+        let Typed { op, known } = self.node(value)?;
+        let number = self.declared.len() as u16;
         self.declared.push(name.into());
-        self.variables.push((name, variable, known));
+        self.note_fixed(&op);
+        self.variables.push(Variable { name, number, known, value, level: self.scopes.len() });
         let body = self.node(body);
         self.variables.pop();
         let body = body?;
-        let kind = Kind::Let { variable, value: value.into(), body: body.op.into() };
+        let kind = Kind::Let { variable: number, value: op.into(), body: body.op.into() };
         Ok(Typed { op: Op { kind, at }, known: body.known })
     }
 
@@ -327,6 +361,10 @@ impl<'s> Compiler<'s> {
     /// What is known of a value, with its fields. Strict mode knows what Go knows, and no more.
     fn formed(&self, known: Known<'s>, form: Form<'s>) -> Known<'s> {
         if self.strict { known } else { known.formed(form) }
+    }
+
+    fn variable(&self, name: &str) -> Option<&Variable<'s>> {
+        self.variables.iter().rev().find(|variable| variable.name == name)
     }
 
     fn at(&self, id: Id) -> u32 {

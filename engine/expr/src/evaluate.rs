@@ -100,6 +100,7 @@ impl Constant {
             Self::Float(value) => Value::Float(*value),
             Self::Text(text) => Value::Text(text),
             Self::Bytes(bytes) => Value::Bytes(bytes),
+            Self::Quantity(quantity) => Value::Quantity(quantity),
         }
     }
 }
@@ -146,7 +147,7 @@ impl<'a, 'm> Evaluation<'a, 'm> {
             Kind::Computed { base, field, name, of_text, missing } => {
                 self.computed(op, base, (*field, name, *of_text), *missing, frame)
             }
-            Kind::Coalesce { first, second } => self.coalesce(first, second, frame),
+            Kind::Coalesce { first, second, of_empty } => self.coalesce(first, second, *of_empty, frame),
             _ => match self.place(op, frame) {
                 Some(value) => Ok(value),
                 None => self.value(op, frame),
@@ -238,6 +239,7 @@ impl<'a, 'm> Evaluation<'a, 'm> {
         match &op.kind {
             Kind::Not(_)
             | Kind::Equal { .. }
+            | Kind::Empty { .. }
             | Kind::Compare { .. }
             | Kind::In { .. }
             | Kind::InTexts { .. }
@@ -298,7 +300,9 @@ impl<'a, 'm> Evaluation<'a, 'm> {
                 let (first, last) = (self.run(first, frame)?, self.run(last, frame)?);
                 operators::range(self.machine, first, last).map_err(fail)
             }
-            Kind::Coalesce { first, second } => self.coalesce(first, second, frame),
+            Kind::Coalesce { first, second, of_empty } => self.coalesce(first, second, *of_empty, frame),
+            Kind::OrEmpty { operand, missing } => Ok(missing.or(self.run(operand, frame)?)),
+            Kind::Quantity(operand) => operators::quantity(self.machine, self.operand(operand, frame)?).map_err(fail),
             Kind::Conditional { condition, yes, no } => {
                 let chosen = if self.truth(condition, frame, at)? { yes } else { no };
                 self.run(chosen, frame)
@@ -355,9 +359,9 @@ impl<'a, 'm> Evaluation<'a, 'm> {
     }
 
     #[inline(never)]
-    fn coalesce(&self, first: &'a Op, second: &'a Op, frame: &Frame<'a>) -> Outcome<'a> {
+    fn coalesce(&self, first: &'a Op, second: &'a Op, of_empty: bool, frame: &Frame<'a>) -> Outcome<'a> {
         match self.operand(first, frame) {
-            Ok(Value::Nil) => self.operand(second, frame),
+            Ok(value) if value.is_nil() || of_empty && value.is_empty() => self.operand(second, frame),
             outcome => outcome,
         }
     }
@@ -380,8 +384,8 @@ impl<'a, 'm> Evaluation<'a, 'm> {
         match operator {
             Arithmetic::Add => operators::add(self.machine, left, right),
             Arithmetic::Subtract => operators::subtract(self.machine, left, right),
-            Arithmetic::Multiply => operators::multiply(left, right),
-            Arithmetic::Divide => operators::divide(left, right),
+            Arithmetic::Multiply => operators::multiply(self.machine, left, right),
+            Arithmetic::Divide => operators::divide(self.machine, left, right),
             Arithmetic::Modulo => operators::modulo(left, right),
             Arithmetic::Power => operators::power(left, right),
         }
@@ -412,7 +416,7 @@ impl<'a, 'm> Evaluation<'a, 'm> {
 
 impl Missing {
     #[inline]
-    fn or(self, value: Value<'_>) -> Value<'_> {
+    pub(crate) fn or(self, value: Value<'_>) -> Value<'_> {
         match (self, value) {
             (Self::EmptyList, Value::Nil) => Value::EMPTY,
             (Self::EmptyMap, Value::Nil) => Value::EMPTY_MAP,

@@ -91,6 +91,7 @@ impl<'a> Explanation<'a, '_> {
                 let _ = self.value(value, place);
                 self.explain(body, truth, place);
             }
+            Kind::Empty { operand, .. } => self.observe_presence(operand, place),
             Kind::Equal { left, right, .. } | Kind::Compare { left, right, .. } => {
                 self.observe_all(&[left, right], place)
             }
@@ -164,6 +165,16 @@ impl<'a> Explanation<'a, '_> {
         }
     }
 
+    /// A list or a map of nothing is as good as none.
+    fn observe_presence(&mut self, op: &'a Op, place: Place<'_, 'a>) {
+        self.observe(op, place);
+        if let Some(observation) = self.observations.last_mut()
+            && observation.value.is_empty()
+        {
+            observation.value = Value::Nil;
+        }
+    }
+
     /// What an operation is called.
     fn describe(&self, op: &Op, place: Place<'_, 'a>) -> String {
         match &op.kind {
@@ -191,7 +202,8 @@ impl<'a> Explanation<'a, '_> {
             Kind::Fetch { base, property, .. } => {
                 format!("{}[{}]", self.describe(base, place), self.describe(property, place))
             }
-            Kind::Chain(inner) => self.describe(inner, place),
+            Kind::Chain(inner) | Kind::Quantity(inner) => self.describe(inner, place),
+            Kind::OrEmpty { operand, .. } => self.describe(operand, place),
             Kind::Coalesce { .. } => format!("({})", self.describe_alternatives(op, place)),
             Kind::Constant(Constant::Nil) => "nil".to_owned(),
             Kind::Constant(Constant::Bool(value)) => value.to_string(),
@@ -214,7 +226,7 @@ impl<'a> Explanation<'a, '_> {
     /// `a ?? b ?? c`, which needs no parentheses inside.
     fn describe_alternatives(&self, op: &Op, place: Place<'_, 'a>) -> String {
         match &op.kind {
-            Kind::Coalesce { first, second } => {
+            Kind::Coalesce { first, second, .. } => {
                 format!("{} ?? {}", self.describe_alternatives(first, place), self.describe(second, place))
             }
             _ => self.describe(op, place),

@@ -50,7 +50,7 @@ pub use schema::{
     Calls, ComputedId, Field, Function, FunctionId, Object, ObjectId, Parameter, Root, Schema, Shape, Slot,
 };
 pub use suggest::nearest;
-pub use value::{Entry, Keys, Map, Moment, Time, Value, Zone};
+pub use value::{Amount, Entry, Keys, Map, Moment, Quantity, Time, Value, Zone};
 pub use warning::Warning;
 
 /// The form in which expr-lang prints what it parsed: the same for expressions that differ in nothing but spaces,

@@ -17,12 +17,55 @@ pub(crate) use self::{
     sort::{sort_by_keys, sort_order},
 };
 
-use crate::{machine::Failure, value::Value};
+use crate::{
+    machine::{Failure, Machine},
+    value::{Amount, Quantity, Value},
+};
 
 /// Values that an operator does not take.
 #[cold]
 fn mismatch(a: Value<'_>, operator: &str, b: Value<'_>) -> Failure {
     Failure::new(format!("cannot use {operator} with {} and {}", a.kind(), b.kind()))
+}
+
+/// The amount that a value says, if it says one.
+pub(crate) fn amount_of(value: Value<'_>) -> Option<Amount> {
+    match value {
+        Value::Quantity(quantity) => Some(quantity.amount),
+        Value::Text(text) => Amount::parse(text),
+        Value::Int(number) => Some(Amount::of_int(number)),
+        Value::Float(number) => Amount::of_float(number),
+        _ => None,
+    }
+}
+
+/// A value of Kubernetes' schema as the quantity that it is. Lists become lists of quantities, and nil stays nil.
+pub(crate) fn quantity<'a>(machine: &Machine<'a>, value: Value<'a>) -> Result<Value<'a>, Failure> {
+    if let Value::Nil | Value::Quantity(_) = value {
+        return Ok(value);
+    }
+    if let Some(items) = value.sequence() {
+        let list = machine.fill(items.len(), Value::Nil)?;
+        for (place, item) in list.iter_mut().zip(items.iter()) {
+            machine.step(1)?;
+            *place = quantity(machine, item)?;
+        }
+        return Ok(Value::List(list));
+    }
+    let Some(amount) = amount_of(value) else { return Err(no_quantity(value)) };
+    let text = if let Value::Text(text) = value { Some(text) } else { None };
+    machine.keep(Quantity { amount, text }).map(Value::Quantity)
+}
+
+#[cold]
+fn no_quantity(value: Value<'_>) -> Failure {
+    match value {
+        Value::Text(text) => {
+            let shown: String = text.chars().take(40).collect();
+            Failure::new(format!("{shown:?} is no quantity such as \"100m\", \"2\" or \"1Gi\""))
+        }
+        _ => Failure::expected("a quantity such as \"100m\", \"2\" or \"1Gi\"", value),
+    }
 }
 
 /// The integer that a number is cut to where one is wanted.

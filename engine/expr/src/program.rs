@@ -9,6 +9,7 @@ use crate::{
     operators::Comparison,
     regex::Regex,
     schema::{ComputedId, FunctionId, Slot},
+    value::Quantity,
     warning::Warning,
 };
 
@@ -108,6 +109,11 @@ pub(crate) enum Kind {
         right: Box<Op>,
         negated: bool,
     },
+    /// Whether a list or a map is missing or empty.
+    Empty {
+        operand: Box<Op>,
+        negated: bool,
+    },
     Compare {
         comparison: Comparison,
         left: Box<Op>,
@@ -144,10 +150,19 @@ pub(crate) enum Kind {
         first: Box<Op>,
         last: Box<Op>,
     },
+    /// `??`, which takes an empty list or map for nothing with `of_empty`.
     Coalesce {
         first: Box<Op>,
         second: Box<Op>,
+        of_empty: bool,
     },
+    /// What a function of lists or maps takes for a value that is missing.
+    OrEmpty {
+        operand: Box<Op>,
+        missing: Missing,
+    },
+    /// A value of the schema as the quantity that it is.
+    Quantity(Box<Op>),
     Conditional {
         condition: Box<Op>,
         yes: Box<Op>,
@@ -198,7 +213,7 @@ pub(crate) struct Connected {
 }
 
 /// A value that is known.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug)]
 pub(crate) enum Constant {
     Nil,
     Bool(bool),
@@ -206,6 +221,7 @@ pub(crate) enum Constant {
     Float(f64),
     Text(Box<str>),
     Bytes(Box<[u8]>),
+    Quantity(Quantity<'static>),
 }
 
 /// The value of a field that is missing.
@@ -260,6 +276,7 @@ impl Kind {
         match self {
             Kind::Not(_)
             | Kind::Equal { .. }
+            | Kind::Empty { .. }
             | Kind::Compare { .. }
             | Kind::In { .. }
             | Kind::InTexts { .. }

@@ -1,6 +1,6 @@
 //! What the reference page says about the functions of the language.
 
-use crate::builtins::{BUILTINS, Group, METHODS};
+use crate::builtins::{BUILTINS, Group, METHODS, OURS};
 
 /// A function, or a method of a time or a duration, for people.
 #[derive(Clone, Debug)]
@@ -17,7 +17,7 @@ pub struct FunctionReference {
 
 /// Every function and method, in the order of the reference page.
 pub fn functions() -> Vec<FunctionReference> {
-    let functions = BUILTINS.iter().map(|builtin| FunctionReference {
+    let functions = BUILTINS.iter().chain(OURS).map(|builtin| FunctionReference {
         group: heading(builtin.group),
         signature: builtin.signature.to_owned(),
         about: builtin.about,
@@ -44,5 +44,6 @@ fn heading(group: Group) -> &'static str {
         Group::Map => "Maps",
         Group::Conversion => "Conversion",
         Group::Time => "Time",
+        Group::Kubernetes => "Kubernetes, in rules only",
     }
 }

@@ -125,6 +125,8 @@ pub struct Function {
     pub parameters: Vec<Parameter>,
     /// What is known of its result.
     pub result: Shape,
+    /// Whether it always gives something.
+    pub always: bool,
     /// The number by which the host knows it.
     pub id: FunctionId,
 }

@@ -59,6 +59,7 @@ impl Pod {
                         parameter("selector", Shape::map(Shape::Any), false),
                     ],
                     result: Shape::list(Shape::Any),
+                    always: true,
                     id: FunctionId(7),
                 }],
             }),
@@ -67,6 +68,7 @@ impl Pod {
             name: "double".to_owned(),
             parameters: vec![parameter("number", Shape::Int, true)],
             result: Shape::Int,
+            always: true,
             id: FunctionId(8),
         });
         let spec = schema.add_object(Object {

@@ -148,6 +148,7 @@ impl Type {
             || to.is_nil()
             || self.is_number() && to.is_number()
             || self.is_array() && to.is_array()
+            || self.is_map() && to.is_map() && (self.as_object().is_some() || to.as_object().is_some())
             || self.is_assignable(to)
     }
 

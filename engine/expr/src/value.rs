@@ -1,6 +1,7 @@
 //! What an expression works with. Values are copied freely: they borrow from the program, from documents, and from an
 //! arena that lives as long as the evaluation.
 
+pub(crate) mod amount;
 pub(crate) mod map;
 pub(crate) mod sequence;
 pub(crate) mod time;
@@ -10,6 +11,7 @@ use std::cmp::Ordering;
 use portal_document::{Node, View};
 
 pub use self::{
+    amount::{Amount, Quantity},
     map::{Entry, Keys, Map},
     time::{Moment, Time, Zone},
 };
@@ -48,6 +50,8 @@ pub enum Value<'a> {
     Duration(i64),
     /// A time zone.
     Zone(&'a Zone<'a>),
+    /// An amount as Kubernetes writes it.
+    Quantity(&'a Quantity<'a>),
 }
 
 impl<'a> Value<'a> {
@@ -79,6 +83,13 @@ impl<'a> Value<'a> {
         matches!(self, Value::Nil)
     }
 
+    /// Whether it is nil, or a list or a map of nothing.
+    pub(crate) fn is_empty(self) -> bool {
+        self.is_nil()
+            || self.sequence().is_some_and(|sequence| sequence.len() == 0)
+            || self.fields().is_some_and(|fields| fields.len() == 0)
+    }
+
     /// What messages call it, and [`type`](crate::builtins) for most values.
     pub(crate) fn kind(self) -> &'static str {
         match self {
@@ -94,6 +105,7 @@ impl<'a> Value<'a> {
             Value::Time(_) => "time",
             Value::Duration(_) => "duration",
             Value::Zone(_) => "timezone",
+            Value::Quantity(_) => "quantity",
         }
     }
 
@@ -113,6 +125,7 @@ impl<'a> Value<'a> {
             (Value::Time(a), Value::Time(b)) => a.moment.cmp(&b.moment),
             (Value::Duration(a), Value::Duration(b)) => a.cmp(&b),
             (Value::Zone(a), Value::Zone(b)) => a.name().cmp(b.name()),
+            (Value::Quantity(a), Value::Quantity(b)) => a.amount.cmp(&b.amount),
             _ => self.key_rank().cmp(&other.key_rank()),
         }
     }
@@ -127,7 +140,8 @@ impl<'a> Value<'a> {
             Value::Time(_) => 5,
             Value::Duration(_) => 6,
             Value::Zone(_) => 7,
-            Value::Bytes(_) | Value::Node(_) | Value::List(_) | Value::Range { .. } | Value::Map(_) => 8,
+            Value::Quantity(_) => 8,
+            Value::Bytes(_) | Value::Node(_) | Value::List(_) | Value::Range { .. } | Value::Map(_) => 9,
         }
     }
 }

@@ -93,6 +93,7 @@ pub(crate) fn schema() -> Schema {
         name: "list".to_owned(),
         parameters: vec![parameter("ns", Shape::Text, true), parameter("selector", Shape::map(Shape::Any), false)],
         result: Shape::list(Shape::Any),
+        always: true,
         id: FunctionId(7),
     };
     schema.add_root("cluster", Shape::Calls(Calls { names: 1..=2, functions: vec![list] }));

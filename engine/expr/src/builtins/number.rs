@@ -62,7 +62,9 @@ fn best<'a>(machine: &Machine<'a>, arguments: Arguments<'_, 'a>, loses: Comparis
     for argument in arguments {
         match (argument.sequence(), argument) {
             (Some(items), _) => best.look(items, 0)?,
-            (None, Value::Int(_) | Value::Float(_) | Value::Duration(_)) => best.take(*argument)?,
+            (None, Value::Int(_) | Value::Float(_) | Value::Duration(_) | Value::Quantity(_)) => {
+                best.take(*argument)?
+            }
             (None, _) if arguments.len() == 1 => return Ok(*argument),
             (None, _) => return Err(Failure::expected("a number", *argument)),
         }
@@ -91,7 +93,7 @@ impl<'a> Best<'_, 'a> {
             self.machine.step(1)?;
             match (item.sequence(), item) {
                 (Some(items), _) => self.look(items, depth)?,
-                (None, Value::Int(_) | Value::Float(_)) => self.take(item)?,
+                (None, Value::Int(_) | Value::Float(_) | Value::Quantity(_)) => self.take(item)?,
                 (None, _) => return Err(Failure::expected("a number", item)),
             }
         }

@@ -150,8 +150,8 @@ impl<'a> Walk<'_, 'a, '_> {
             Binary::GreaterOrEqual => compare(Comparison::GreaterOrEqual),
             Binary::Add => operators::add(machine, left, right),
             Binary::Subtract => operators::subtract(machine, left, right),
-            Binary::Multiply => operators::multiply(left, right),
-            Binary::Divide => operators::divide(left, right),
+            Binary::Multiply => operators::multiply(self.machine, left, right),
+            Binary::Divide => operators::divide(self.machine, left, right),
             Binary::Modulo => operators::modulo(left, right),
             Binary::Power { .. } => operators::power(left, right),
             Binary::Range => operators::range(machine, left, right),
@@ -183,6 +183,7 @@ fn show(value: Value<'_>) -> String {
         Value::Time(time) => time.rfc3339(),
         Value::Duration(nanoseconds) => format!("{nanoseconds}ns"),
         Value::Zone(zone) => zone.name().to_owned(),
+        Value::Quantity(quantity) => quantity.to_string(),
         _ => "nil".to_owned(),
     }
 }

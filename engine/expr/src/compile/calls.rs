@@ -3,7 +3,7 @@
 use super::{Compiler, Typed, form, known::Known};
 use crate::{
     ast::{Argument, Id, Kind as Syntax},
-    builtins::{self, Gives, Run},
+    builtins::{self, Builtin, Gives, Run},
     error::Error,
     facts::ArgumentShape,
     program::{CallSite, Constant, Kind, Op},
@@ -29,15 +29,14 @@ impl<'s> Compiler<'s> {
         if let Run::Predicate(predicate) = builtin.run {
             return self.predicate(at, predicate, builtin, arguments);
         }
-        let mut ops = Vec::with_capacity(arguments.len());
-        let mut kinds = Vec::with_capacity(arguments.len());
-        let mut knowns = Vec::with_capacity(arguments.len());
-        for argument in arguments {
-            let typed = self.value(*argument)?;
-            ops.push(typed.op);
-            kinds.push(typed.known.kind);
-            knowns.push(typed.known);
-        }
+        self.plain_builtin(at, builtin, arguments)
+    }
+
+    /// A builtin that runs no body.
+    fn plain_builtin(&mut self, at: u32, builtin: &'static Builtin, arguments: &[Id]) -> Result<Typed<'s>, Error> {
+        let typed: Vec<Typed<'s>> =
+            arguments.iter().map(|argument| self.value(*argument)).collect::<Result<_, Error>>()?;
+        let kinds: Vec<Type> = typed.iter().map(|typed| typed.known.kind).collect();
         let kind = match builtin.check(&kinds) {
             Ok(kind) => kind,
             // The call fails when it runs.
@@ -48,9 +47,14 @@ impl<'s> Compiler<'s> {
                 return Err(self.error(at, refusal.message));
             }
         };
-        for (index, known) in knowns.iter().enumerate().filter(|(index, _)| builtin.fails_on_nil(&kinds, *index)) {
-            self.warn_of_nil(arguments[index], &ops[index], known, builtin.group.nothing());
+        let mut ops = Vec::with_capacity(arguments.len());
+        let mut knowns = Vec::with_capacity(arguments.len());
+        for (index, typed) in typed.into_iter().enumerate() {
+            let typed = self.prepared(builtin, &kinds, arguments, index, typed)?;
+            ops.push(typed.op);
+            knowns.push(typed.known);
         }
+        let may_be_nil = builtin.may_give_nil(&kinds);
         let has_nil = builtin.gives != Gives::Type && knowns.iter().any(|known| known.has_nil);
         let mut forms: Vec<_> = knowns.into_iter().map(|known| known.form).collect();
         if let (Gives::Member, [_, key]) = (builtin.gives, arguments)
@@ -62,13 +66,60 @@ impl<'s> Compiler<'s> {
             let base = Typed { op: ops.swap_remove(0), known: Known::read(forms.swap_remove(0)) };
             return self.member_field(self.at(*key), base, field);
         }
-        if name == "now" && self.facts.now.is_none() {
+        if builtin.name == "now" && self.facts.now.is_none() {
             let place = self.error(at, "");
             self.facts.now = Some((place.line, place.column));
         }
         let known = self.formed(Known::of(kind), form::of_result(builtin.gives, kind, &forms, None));
-        let known = Known { has_nil, ..known };
+        let known = Known { has_nil, may_be_nil: may_be_nil || self.strict && known.may_be_nil, ..known };
         Ok(Typed { op: Op { kind: Kind::Builtin { builtin, arguments: ops.into() }, at }, known })
+    }
+
+    /// An argument of a builtin as it takes one: what may be missing is nothing to a function of lists, and refused by others.
+    fn prepared(
+        &self,
+        builtin: &'static Builtin,
+        kinds: &[Type],
+        arguments: &[Id],
+        index: usize,
+        mut typed: Typed<'s>,
+    ) -> Result<Typed<'s>, Error> {
+        let id = arguments[index];
+        if self.strict {
+            return Ok(typed);
+        }
+        if typed.known.has_nil && builtin.needs_every_element() {
+            let message = format!(
+                "elements of `{}` may be missing: write `?? …` where they are read, so that `{}` has all of them",
+                self.shown(id),
+                builtin.name
+            );
+            return Err(self.error(typed.op.at, message));
+        }
+        if typed.known.kind == Type::QUANTITY.array() && builtin.compares() {
+            typed = self.as_quantity(typed)?;
+        }
+        if !typed.known.may_be_nil {
+            return Ok(typed);
+        }
+        let at = typed.op.at;
+        match builtin.takes_nil_for(index, kinds[index]) {
+            Some(missing) => {
+                let op = Op { kind: Kind::OrEmpty { operand: typed.op.into(), missing }, at };
+                Ok(Typed { op, known: Known { may_be_nil: false, ..typed.known } })
+            }
+            None if builtin.fails_on_nil(kinds, index) => {
+                let shown: Vec<String> = arguments.iter().map(|argument| self.shown(*argument)).collect();
+                let whole = |replaced: &str| {
+                    let mut shown = shown.clone();
+                    replaced.clone_into(&mut shown[index]);
+                    format!("{}({})", builtin.name, shown.join(", "))
+                };
+                self.require(id, &typed, builtin.group.nothing(), whole)?;
+                Ok(typed)
+            }
+            None => Ok(typed),
+        }
     }
 
     pub(super) fn call(&mut self, at: u32, callee: Id, arguments: &'s [Argument<'s>]) -> Result<Typed<'s>, Error> {
@@ -76,9 +127,16 @@ impl<'s> Compiler<'s> {
         match tree.kind(callee) {
             Syntax::Identifier(name) => {
                 let schema = self.schema;
-                let is_variable = self.variables.iter().any(|(declared, ..)| declared == name);
+                let is_variable = self.variable(name).is_some();
                 match schema.function(name) {
                     Some(function) if !is_variable => self.host_call(at, function, None, Vec::new(), arguments),
+                    None if !self.strict
+                        && !is_variable
+                        && let Some(builtin) = builtins::find_ours(name) =>
+                    {
+                        let arguments = self.unnamed(arguments)?;
+                        self.plain_builtin(at, builtin, &arguments)
+                    }
                     _ if self.strict => self.uncallable(at, callee, arguments),
                     _ => Err(self.unknown_function(at, name, is_variable)),
                 }
@@ -116,7 +174,7 @@ impl<'s> Compiler<'s> {
             return self.error(at, format!("`{name}` is a value, not a function"));
         }
         let mut known: Vec<&str> = self.schema.function_names().collect();
-        for name in builtins::names() {
+        for name in builtins::names().chain(builtins::our_names()) {
             known.push(name);
         }
         let hint = suggest::hint(name, known.into_iter());
@@ -132,6 +190,7 @@ impl<'s> Compiler<'s> {
         optional: bool,
         arguments: &'s [Argument<'s>],
     ) -> Result<Typed<'s>, Error> {
+        let base_id = base;
         let base = self.value(base)?;
         let kind = base.known.kind;
         let has_methods = [Type::TIME, Type::DURATION, Type::ZONE].contains(&kind);
@@ -143,7 +202,11 @@ impl<'s> Compiler<'s> {
         if (has_methods && method.is_none() || kind == Type::GROUPS) && self.unchecked == 0 {
             return Err(self.error(at, format!("a {kind} has no method `{name}`")));
         }
+        self.require(base_id, &base, "…", |base| format!("({base}).{name}()"))?;
         let typed = self.below(has_methods, |compiler| compiler.plain_arguments(arguments))?;
+        for (argument, typed) in arguments.iter().zip(&typed) {
+            self.require(argument.value, typed, "…", |argument| format!("….{name}({argument})"))?;
+        }
         if let Some(method) = method.filter(|_| self.unchecked == 0) {
             let kinds: Vec<Type> = typed.iter().map(|argument| argument.known.kind).collect();
             if let Err(refusal) = method.check(&kinds) {
@@ -157,15 +220,18 @@ impl<'s> Compiler<'s> {
         Ok(Typed { op: Op { kind, at }, known: Known::of(method.map_or(Type::UNKNOWN, |method| method.result)) })
     }
 
-    fn plain_arguments(&mut self, arguments: &'s [Argument<'s>]) -> Result<Vec<Typed<'s>>, Error> {
-        let mut compiled = Vec::with_capacity(arguments.len());
-        for argument in arguments {
-            if let Some((name, at)) = argument.name {
-                return Err(self.error(at, format!("this takes no argument called `{name}`: leave the name out")));
+    /// Arguments of a function that knows none of them by a name.
+    fn unnamed(&self, arguments: &'s [Argument<'s>]) -> Result<Vec<Id>, Error> {
+        match arguments.iter().find_map(|argument| argument.name) {
+            Some((name, at)) => {
+                Err(self.error(at, format!("this takes no argument called `{name}`: leave the name out")))
             }
-            compiled.push(self.value(argument.value)?);
+            None => Ok(arguments.iter().map(|argument| argument.value).collect()),
         }
-        Ok(compiled)
+    }
+
+    fn plain_arguments(&mut self, arguments: &'s [Argument<'s>]) -> Result<Vec<Typed<'s>>, Error> {
+        self.unnamed(arguments)?.into_iter().map(|argument| self.value(argument)).collect()
     }
 
     /// Whether a callee goes through a root that has no value, by names and constant texts alone.
@@ -182,7 +248,7 @@ impl<'s> Compiler<'s> {
                 }
                 Syntax::Chain(inner) => node = *inner,
                 Syntax::Identifier(root) => {
-                    let is_variable = self.variables.iter().any(|(declared, ..)| declared == root);
+                    let is_variable = self.variable(root).is_some();
                     let schema = self.schema;
                     let found = schema.root(root).filter(|_| !is_variable)?;
                     let Shape::Calls(calls) = &found.shape else { return None };
@@ -247,6 +313,7 @@ impl<'s> Compiler<'s> {
             given.into_iter().map(|given| given.unwrap_or_else(absent)).unzip();
         self.facts.calls.push(shapes);
         let known = Known::shaped(&function.result, None);
+        let known = Known { may_be_nil: known.may_be_nil && !function.always, ..known };
         Ok(Typed { op: Op { kind: Kind::Call { site, arguments: ops.into() }, at }, known })
     }
 

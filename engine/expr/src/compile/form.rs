@@ -44,7 +44,7 @@ pub(super) enum Member<'s> {
     /// It is read. With `required` it is there whenever the value is.
     Read { form: Form<'s>, required: bool },
     /// The host computes it. Text has no other fields.
-    Computed { field: ComputedId, shape: &'s Shape, of_text: bool },
+    Computed { field: ComputedId, shape: &'s Shape, of_text: bool, required: bool },
 }
 
 impl<'s> Form<'s> {
@@ -260,7 +260,9 @@ fn member_of<'s>(schema: &'s Schema, id: ObjectId, name: &str, of_text: bool) ->
         Some(Field { shape, computed: None, required }) => {
             Member::Read { form: Form::shaped(shape), required: *required }
         }
-        Some(Field { shape, computed: Some(field), .. }) => Member::Computed { field: *field, shape, of_text },
+        Some(Field { shape, computed: Some(field), required }) => {
+            Member::Computed { field: *field, shape, of_text, required: *required }
+        }
         None if object.open => Member::optional(Form::Any),
         None => Member::None,
     }

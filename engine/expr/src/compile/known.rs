@@ -85,7 +85,7 @@ impl<'s> Known<'s> {
             (one, other) if other.is_assignable(one) => one,
             _ => Type::UNKNOWN,
         };
-        Self { may_be_nil: other.may_be_nil, ..Self::of(kind) }
+        Self { may_be_nil: one.may_be_nil && other.may_be_nil, ..Self::of(kind) }
     }
 }
 

@@ -34,7 +34,7 @@ impl<'s> Compiler<'s> {
         let mut base = id;
         while let Syntax::Member { base: next, property, optional, method } = tree.kind(base) {
             let Syntax::Text(name) = tree.kind(*property) else { break };
-            links.push((self.at(base), name.as_ref(), *optional, *method));
+            links.push((base, name.as_ref(), *optional, *method));
             base = *next;
         }
         if let (Syntax::Member { base, property, optional, .. }, true) = (tree.kind(id), links.is_empty()) {
@@ -46,15 +46,16 @@ impl<'s> Compiler<'s> {
                 .error(self.at(id), format!("nested too deeply: at most {MAX_HEIGHT} fields can follow each other")));
         }
         let mut typed = match (tree.kind(base), links.last()) {
-            (Syntax::Identifier("$env"), Some((at, name, optional, _))) if self.strict => {
-                let typed = self.environment_field(*at, name, *optional);
+            (Syntax::Identifier("$env"), Some((link, name, optional, _))) if self.strict => {
+                let typed = self.environment_field(self.at(*link), name, *optional);
                 links.pop();
                 typed
             }
             _ => self.node(base)?,
         };
-        for (at, name, optional, method) in links.into_iter().rev() {
-            typed = self.field(at, typed, name, optional, method)?;
+        for (link, name, optional, method) in links.into_iter().rev() {
+            let field = self.field(self.at(link), typed, name, optional, method)?;
+            typed = self.settled(link, field);
         }
         Ok(typed)
     }
@@ -89,25 +90,31 @@ impl<'s> Compiler<'s> {
     pub(super) fn member_field(&mut self, at: u32, base: Typed<'s>, name: &str) -> Result<Typed<'s>, Error> {
         let mut read = None;
         let mut missing = None;
+        let mut is_required = true;
         let mut computed: Option<(ComputedId, &Shape, bool)> = None;
         for form in base.known.form.alternatives() {
             match form.member(self.schema, name) {
                 Member::None => {}
-                Member::Read { form, .. } => {
+                Member::Read { form, required } => {
+                    is_required &= required;
                     missing = missing.or(empty(&form));
                     read = Some(match read {
                         Some(known) => Form::or(known, form),
                         None => form,
                     });
                 }
-                Member::Computed { field, shape, of_text } => match computed {
+                Member::Computed { field, shape, of_text, required } => match computed {
                     Some((known, ..)) if known != field => {
                         return Err(self.error(at, format!("`{name}` is not the same for all that this may be")));
                     }
-                    _ => computed = Some((field, shape, of_text)),
+                    _ => {
+                        is_required &= required;
+                        computed = Some((field, shape, of_text));
+                    }
                 },
             }
         }
+        let base_may_be_nil = base.known.may_be_nil;
         match (read, computed) {
             (read, Some((field, shape, of_text))) => {
                 // What it is computed from is read, whatever the host looks at.
@@ -120,11 +127,14 @@ impl<'s> Compiler<'s> {
                     Some(read) => Known::read(read.or(Form::shaped(shape))),
                     None => Known::shaped(shape, None),
                 };
+                let known = Known { may_be_nil: known.may_be_nil && (base_may_be_nil || !is_required), ..known };
                 Ok(Typed { op: Op { kind, at }, known })
             }
             (Some(form), None) => {
                 self.warn_of_unknown(at, &base.known, name);
-                Ok(self.step_down(at, base, name, form, missing.unwrap_or(Missing::Nil)))
+                let may_be_nil = missing.is_none() && (base_may_be_nil || !is_required);
+                let typed = self.step_down(at, base, name, form, missing.unwrap_or(Missing::Nil));
+                Ok(Typed { known: Known { may_be_nil, ..typed.known }, ..typed })
             }
             (None, None) => Err(self.no_field(at, &base.known, name)),
         }
@@ -186,7 +196,7 @@ impl<'s> Compiler<'s> {
             origin.path.push(Segment::Field(name.to_owned()));
             origin
         });
-        let known = Known { origin, may_be_nil: missing == Missing::Nil, ..Known::read(form) };
+        let known = Known { origin, ..Known::read(form) };
         Typed { op: Op { kind, at }, known }
     }
 
@@ -205,9 +215,7 @@ impl<'s> Compiler<'s> {
             if base.known.kind.is_array() {
                 self.check_index(property_at, &property.known)?;
             }
-            // An index that is out of range is an error; a key may be missing.
-            let may_be_nil = base.known.may_be_nil || base.known.has_nil || !base.known.kind.is_array();
-            Known { may_be_nil, ..base.known.element() }
+            base.known.element()
         };
         let kind = Kind::Fetch { base: base.op.into(), property: property.op.into(), optional };
         Ok(Typed { op: Op { kind, at }, known })
@@ -256,12 +264,10 @@ impl<'s> Compiler<'s> {
     }
 
     pub(super) fn slice(&mut self, at: u32, base: Id, from: Option<Id>, to: Option<Id>) -> Result<Typed<'s>, Error> {
-        let base_id = base;
         let base = self.value(base)?;
-        self.warn_of_nil(base_id, &base.op, &base.known, "[]");
         // A part of a text is not what the whole was.
         let form = if base.known.kind == Type::TEXT { Form::Plain(Type::TEXT) } else { base.known.form };
-        let known = Known { form, may_be_nil: false, ..base.known };
+        let known = Known { form, ..base.known };
         if !(known.is_unknown() || known.kind.is_array() || known.kind == Type::TEXT || known.kind == Type::BYTES) {
             return Err(self.error(at, format!("a {} cannot be sliced", known.kind)));
         }
@@ -276,7 +282,7 @@ impl<'s> Compiler<'s> {
         let at = self.at(bound);
         let bound_id = bound;
         let bound = self.value(bound)?;
-        self.warn_of_nil(bound_id, &bound.op, &bound.known, "0");
+        self.require(bound_id, &bound, "0", |bound| format!("[({bound}):]"))?;
         // Go does not look at the bounds of what it knows nothing about.
         if !base.is_unknown() && !bound.known.may_be(Type::INT) {
             return Err(self.error(

@@ -32,7 +32,7 @@ impl<'s> Compiler<'s> {
         let operand_id = operand;
         let operand = self.value(operand)?;
         if operator == Unary::Minus {
-            self.warn_of_nil(operand_id, &operand.op, &operand.known, "0");
+            self.require(operand_id, &operand, "0", |operand| format!("-({operand})"))?;
         }
         let kind = operand.known.kind;
         let (fits, result) = match operator {
@@ -108,21 +108,32 @@ impl<'s> Compiler<'s> {
     }
 
     fn arithmetic(&mut self, first: Id, links: &[Link]) -> Result<Typed<'s>, Error> {
-        let left = self.value(first)?;
-        self.warn_of_nil(first, &left.op, &left.known, "0");
-        let mut known = left.known;
+        let mut left = self.value(first)?;
+        let (first_operator, _, second) = links[0];
+        let second = || self.shown(second);
+        self.require(first, &left, "0", |left| format!("({left}) {} {}", name_of(first_operator), second()))?;
+        let mut known = left.known.clone();
         let mut rest = Vec::with_capacity(links.len());
-        for (operator, at, right_id) in links {
-            let right = self.value(*right_id)?;
-            self.warn_of_nil(*right_id, &right.op, &right.known, "0");
+        for (index, (operator, at, right_id)) in links.iter().enumerate() {
+            let mut right = self.value(*right_id)?;
+            self.require(*right_id, &right, "0", |right| format!("… {} ({right})", name_of(*operator)))?;
+            if !self.strict && matches!(operator, Binary::Add | Binary::Subtract) {
+                if known.kind == Type::QUANTITY {
+                    right = self.as_quantity(right)?;
+                } else if right.known.kind == Type::QUANTITY && index == 0 {
+                    left = self.as_quantity(left)?;
+                    known = left.known.clone();
+                }
+            }
             let Some(kind) = arithmetic_type(*operator, known.kind, right.known.kind) else {
                 return Err(self.mismatch(*at, *operator, &known, &right.known));
             };
             known = Known { may_be_nil: false, ..Known::of(kind) };
-            rest.push((arithmetic_of(*operator), *at, right.op));
+            rest.push((arithmetic_of(*operator), *at, quantified(right)));
         }
         let at = links[links.len() - 1].1;
-        Ok(Typed { op: Op { kind: Kind::Arithmetic { first: left.op.into(), rest: rest.into() }, at }, known })
+        let first = quantified(left).into();
+        Ok(Typed { op: Op { kind: Kind::Arithmetic { first, rest: rest.into() }, at }, known })
     }
 
     /// Operators whose operations lie within each other. Nobody chains many of these.
@@ -135,23 +146,50 @@ impl<'s> Compiler<'s> {
         for (operator, at, right_id) in links {
             let right = self.value(*right_id)?;
             left = match operator {
-                Binary::Coalesce => {
-                    let known = Known::coalesced(&left.known, &right.known);
-                    let known = self.formed(known, left.known.form.or(right.known.form));
-                    let kind = Kind::Coalesce { first: left.op.into(), second: right.op.into() };
-                    Typed { op: Op { kind, at: *at }, known }
+                Binary::Coalesce => self.coalesce(*at, left, right),
+                Binary::Equal | Binary::NotEqual if self.is_emptiness(&left, &right) => {
+                    self.emptiness(*at, *operator, (left_id, left), (*right_id, right))
                 }
                 _ => {
-                    if is_ordering(*operator) {
-                        self.warn_of_nil(left_id, &left.op, &left.known, "0");
-                        self.warn_of_nil(*right_id, &right.op, &right.known, "0");
+                    if *operator == Binary::Range {
+                        self.require(left_id, &left, "0", |left| format!("({left})..{}", self.shown(*right_id)))?;
+                        self.require(*right_id, &right, "0", |right| format!("{}..({right})", self.shown(left_id)))?;
                     }
+                    self.require_order(*operator, (left_id, &left), (*right_id, &right))?;
+                    let (left, right) = self.as_quantities(*operator, left, right)?;
                     self.relation(*at, *operator, left, right)?
                 }
             };
             left_id = *right_id;
         }
         Ok(left)
+    }
+
+    fn coalesce(&self, at: u32, first: Typed<'s>, second: Typed<'s>) -> Typed<'s> {
+        let known = Known::coalesced(&first.known, &second.known);
+        let known = self.formed(known, first.known.form.clone().or(second.known.form.clone()));
+        let known = self.quantity_of_either(known, &first, &second);
+        let of_empty = self.is_collection(&first.known);
+        let kind = Kind::Coalesce { first: first.op.into(), second: second.op.into(), of_empty };
+        Typed { op: Op { kind, at }, known }
+    }
+
+    /// Whether a value is known to be a list or a map, of which Kubernetes takes an empty one for a missing one.
+    fn is_collection(&self, known: &Known<'s>) -> bool {
+        !self.strict && (known.kind.is_array() || known.kind.is_map() && known.kind.as_object().is_none())
+    }
+
+    /// Whether a list or a map is compared with `nil`, `[]` or `{}`.
+    fn is_emptiness(&self, left: &Typed<'s>, right: &Typed<'s>) -> bool {
+        self.is_collection(&left.known) && is_nothing(&right.op)
+            || self.is_collection(&right.known) && is_nothing(&left.op)
+    }
+
+    fn emptiness(&mut self, at: u32, operator: Binary, left: (Id, Typed<'s>), right: (Id, Typed<'s>)) -> Typed<'s> {
+        let (id, operand) = if is_nothing(&right.1.op) { left } else { right };
+        self.empty_tests.push(id);
+        let kind = Kind::Empty { operand: operand.op.into(), negated: operator == Binary::NotEqual };
+        Typed { op: Op { kind, at }, known: Known::of(Type::BOOL) }
     }
 
     fn relation(&mut self, at: u32, operator: Binary, left: Typed<'s>, right: Typed<'s>) -> Result<Typed<'s>, Error> {
@@ -225,7 +263,11 @@ impl<'s> Compiler<'s> {
 
     fn mismatch(&self, at: u32, operator: Binary, left: &Known<'s>, right: &Known<'s>) -> Error {
         let (name, left, right) = (name_of(operator), left.kind, right.kind);
-        self.error(at, format!("`{name}` does not work between {left} and {right}"))
+        let hint = match (left, right) {
+            (Type::QUANTITY, Type::TEXT) => ": the text of a quantity is `string(…)`",
+            _ => "",
+        };
+        self.error(at, format!("`{name}` does not work between {left} and {right}{hint}"))
     }
 }
 
@@ -242,8 +284,24 @@ fn class_of(operator: Binary) -> Class {
     }
 }
 
-fn is_ordering(operator: Binary) -> bool {
-    matches!(operator, Binary::Less | Binary::Greater | Binary::LessOrEqual | Binary::GreaterOrEqual | Binary::Range)
+/// Whether an operation is `nil`, `[]` or `{}`.
+fn is_nothing(op: &Op) -> bool {
+    match &op.kind {
+        Kind::Constant(Constant::Nil) => true,
+        Kind::Array(elements) => elements.is_empty(),
+        Kind::Map(pairs) => pairs.is_empty(),
+        _ => false,
+    }
+}
+
+/// An operand of arithmetic, as an amount if it is one.
+fn quantified(operand: Typed<'_>) -> Op {
+    let at = operand.op.at;
+    match operand.op.kind {
+        kind @ Kind::Quantity(_) => Op { kind, at },
+        kind if operand.known.kind == Type::QUANTITY => Op { kind: Kind::Quantity(Op { kind, at }.into()), at },
+        kind => Op { kind, at },
+    }
 }
 
 fn relation_fits(operator: Binary, left: Type, right: Type) -> bool {
@@ -262,8 +320,10 @@ fn relation_fits(operator: Binary, left: Type, right: Type) -> bool {
                 || both(Type::TEXT)
                 || both(Type::TIME)
                 || both(Type::DURATION)
-                || left
-                    .may_fit(right, |kind| kind.is_number() || matches!(kind, Type::TEXT | Type::TIME | Type::DURATION))
+                || both(Type::QUANTITY)
+                || left.may_fit(right, |kind| {
+                    kind.is_number() || matches!(kind, Type::TEXT | Type::TIME | Type::DURATION | Type::QUANTITY)
+                })
         }
     }
 }
@@ -277,25 +337,37 @@ fn arithmetic_type(operator: Binary, left: Type, right: Type) -> Option<Type> {
             (Type::TEXT, Type::TEXT) => Some(Type::TEXT),
             (Type::TIME, Type::DURATION) | (Type::DURATION, Type::TIME) => Some(Type::TIME),
             (Type::DURATION, Type::DURATION) => Some(Type::DURATION),
+            (Type::QUANTITY, Type::QUANTITY) => Some(Type::QUANTITY),
             _ => {
-                fits_some(left, right, &[Type::INT, Type::FLOAT, Type::TEXT, Type::TIME, Type::DURATION], Type::UNKNOWN)
+                let kinds = [Type::INT, Type::FLOAT, Type::TEXT, Type::TIME, Type::DURATION, Type::QUANTITY];
+                fits_some(left, right, &kinds, Type::UNKNOWN)
             }
         },
         Binary::Subtract => match (left, right) {
             _ if numbers => Some(left.promote(right)),
             (Type::TIME, Type::TIME) | (Type::DURATION, Type::DURATION) => Some(Type::DURATION),
             (Type::TIME, Type::DURATION) => Some(Type::TIME),
-            _ => fits_some(left, right, &[Type::INT, Type::FLOAT, Type::TIME, Type::DURATION], Type::UNKNOWN),
+            (Type::QUANTITY, Type::QUANTITY) => Some(Type::QUANTITY),
+            _ => {
+                let kinds = [Type::INT, Type::FLOAT, Type::TIME, Type::DURATION, Type::QUANTITY];
+                fits_some(left, right, &kinds, Type::UNKNOWN)
+            }
         },
         Binary::Multiply => match (left, right) {
             _ if numbers => Some(left.promote(right)),
             (Type::DURATION, Type::DURATION) => Some(Type::DURATION),
             (Type::DURATION, other) | (other, Type::DURATION) if other.is_number() => Some(Type::DURATION),
+            (Type::QUANTITY, other) | (other, Type::QUANTITY) if other.is_number() => Some(Type::QUANTITY),
             _ => fits_some(left, right, &[Type::INT, Type::FLOAT, Type::DURATION], Type::UNKNOWN),
         },
         Binary::Modulo => match (left, right) {
             (Type::INT, Type::INT) => Some(Type::INT),
             _ => fits_some(left, right, &[Type::INT], Type::INT),
+        },
+        Binary::Divide if left == Type::QUANTITY => match right {
+            Type::QUANTITY => Some(Type::FLOAT),
+            _ if right.is_number() => Some(Type::QUANTITY),
+            _ => None,
         },
         _ if numbers => Some(Type::FLOAT),
         _ => fits_some(left, right, &[Type::INT, Type::FLOAT], Type::FLOAT),
@@ -329,7 +401,7 @@ fn texts_of(haystack: &Op) -> Option<Box<[Box<str>]>> {
         .collect()
 }
 
-fn name_of(operator: Binary) -> &'static str {
+pub(super) fn name_of(operator: Binary) -> &'static str {
     match operator {
         Binary::Or { word: true } => "or",
         Binary::Or { word: false } => "||",

@@ -48,15 +48,18 @@ impl<'s> Compiler<'s> {
         let item = self.item_of(&collection.known);
         let origin = collection.known.origin.clone();
         let accumulator = (predicate == Predicate::Reduce).then(|| match others.get(1) {
-            // It is the first element, or what the body made of it.
-            None if !self.strict => Known::read(item.form.clone().or(Form::Any)),
-            _ => Known::unknown(),
+            // It is the first element, or what the body made of it. Neither may be missing, which is seen to below.
+            None if !self.strict => {
+                Known { may_be_nil: collection.known.has_nil, ..Known::read(item.form.clone().or(Form::Any)) }
+            }
+            _ => Known { may_be_nil: self.strict, ..Known::unknown() },
         });
-        self.scopes.push(Scope { item, has_index, accumulator, uses_item: false });
+        self.scopes.push(Scope { item, has_index, accumulator, uses_item: false, uses_accumulator: false });
         let body = others.first().map(|body| self.value(*body)).transpose();
         let scope = self.scopes.pop();
         let body = body?;
-        let uses_item = scope.is_some_and(|scope| scope.uses_item);
+        let uses_item = scope.as_ref().is_some_and(|scope| scope.uses_item);
+        let uses_accumulator = scope.is_some_and(|scope| scope.uses_accumulator);
         if let Some(origin) = origin.filter(|_| predicate.returns_elements() || body.is_none() || !uses_item) {
             self.facts.read(origin);
         }
@@ -67,7 +70,17 @@ impl<'s> Compiler<'s> {
             let message = format!("the body of `{name}` {wanted}, and this is {}", body.known.kind);
             return Err(self.error(self.at(*body_id), message));
         }
+        let body = match (body, others.first()) {
+            (Some(body), Some(body_id)) => Some(self.counted_body(predicate, uses_accumulator, *body_id, body)?),
+            (None, None) if predicate == Predicate::Sum && !self.strict => {
+                self.sum_of_elements(at, *collection_id, &collection.known)?
+            }
+            (body, _) => body,
+        };
         let extra = others.get(1).map(|extra| self.value(*extra)).transpose()?;
+        if let (Some(extra), true) = (&extra, uses_accumulator) {
+            self.require(others[1], extra, "0", |extra| format!("reduce(…, …, {extra})"))?;
+        }
         if let (Some(extra), Predicate::SortBy) = (&extra, predicate)
             && !extra.known.may_be(Type::TEXT)
         {
@@ -75,6 +88,16 @@ impl<'s> Compiler<'s> {
         }
         let known = result_of(predicate, kind, body.as_ref().map(|body| &body.known));
         let start = extra.as_ref().map_or_else(|| collection.known.form.element(), |extra| extra.known.form.clone());
+        let may_be_nil = match predicate {
+            _ if self.strict => known.may_be_nil,
+            Predicate::Find | Predicate::FindLast | Predicate::FindIndex | Predicate::FindLastIndex => true,
+            // Of no element there is nothing to begin with.
+            Predicate::Reduce => {
+                body.as_ref().is_some_and(|body| body.known.may_be_nil)
+                    || extra.as_ref().is_none_or(|extra| extra.known.may_be_nil)
+            }
+            _ => false,
+        };
         let has_nil = match builtin.gives {
             Gives::Bodies => body.as_ref().is_some_and(|body| body.known.may_be_nil),
             Gives::Elements => collection.known.has_nil,
@@ -83,7 +106,7 @@ impl<'s> Compiler<'s> {
         let forms = [collection.known.form, start];
         let body_form = body.as_ref().map(|body| body.known.form.clone());
         let form = form::of_result(builtin.gives, known.kind, &forms, body_form);
-        let known = Known { has_nil, ..self.formed(known, form) };
+        let known = Known { has_nil, may_be_nil, ..self.formed(known, form) };
         let op = Kind::Predicate {
             predicate,
             collection: collection.op.into(),
@@ -91,6 +114,39 @@ impl<'s> Compiler<'s> {
             extra: extra.map(|extra| extra.op.into()),
         };
         Ok(Typed { op: Op { kind: op, at }, known })
+    }
+
+    /// A body whose answers are added or put in order, so that none of them may be missing, and amounts are amounts.
+    fn counted_body(
+        &self,
+        predicate: Predicate,
+        uses_accumulator: bool,
+        id: Id,
+        body: Typed<'s>,
+    ) -> Result<Typed<'s>, Error> {
+        if predicate == Predicate::Sum {
+            self.require(id, &body, "0", |body| format!("sum(…, {body})"))?;
+        }
+        if uses_accumulator {
+            self.require(id, &body, "…", |body| format!("reduce(…, {body})"))?;
+        }
+        let is_ordered = matches!(predicate, Predicate::Sum | Predicate::SortBy);
+        if is_ordered && body.known.kind == Type::QUANTITY { self.as_quantity(body) } else { Ok(body) }
+    }
+
+    /// The body of a sum of the elements themselves, which they need only where they are amounts.
+    fn sum_of_elements(&self, at: u32, id: Id, collection: &Known<'s>) -> Result<Option<Typed<'s>>, Error> {
+        if collection.has_nil {
+            let list = self.shown(id);
+            let message =
+                format!("elements of `{list}` may be missing: write `sum({list}, # ?? 0)` to count them as 0");
+            return Err(self.error(at, message));
+        }
+        let item = self.item_of(collection);
+        if item.kind != Type::QUANTITY {
+            return Ok(None);
+        }
+        self.as_quantity(Typed { op: Op { kind: Kind::Item, at }, known: item }).map(Some)
     }
 
     /// What `#` is in the body of a predicate over this collection.

@@ -189,77 +189,122 @@ fn a_root_without_a_value_can_only_be_called_through() {
 }
 
 #[test]
-fn what_may_be_missing_where_nil_fails_is_warned_of() {
-    check(
-        "container.user < 1000",
-        expect![[r#"
-            warning 1:11: `container.user` may be missing, and then this fails: write `(container.user ?? 0)` if that is what you mean
-            reads container.user"#]],
-    );
+fn an_expression_that_reads_nothing_is_warned_of() {
     check("(container.user ?? 0) < 1000", expect!["reads container.user"]);
     check("len(container.args) < 3", expect!["reads container.args"]);
     check("1 == 1", expect!["warning 1:3: this reads nothing, so its answer is always the same"]);
 }
 
+/// The first way out that a refusal shows.
+fn way_out(source: &str) -> String {
+    let error = Pod::new().compile(source).expect_err(source);
+    let (_, way_out) = error.message.split_once("write `").unwrap_or_else(|| panic!("{source}: {}", error.message));
+    way_out.split('`').next().unwrap_or_default().to_owned()
+}
+
 #[test]
-fn a_warning_comes_wherever_nil_fails() {
-    let warned = |source: &str| {
-        let program = Pod::new().compile(source).expect(source);
-        let said = program.warnings().iter().map(|warning| {
-            let (_, way_out) = warning.message.split_once("write `").expect("it shows a way out");
-            way_out.split('`').next().unwrap_or_default().to_owned()
-        });
-        said.collect::<Vec<_>>().join(", ")
-    };
-    for (source, way_out) in [
-        ("len(spec.name) > 3", "(spec.name ?? '')"),
-        ("upper(spec.name) == 'X'", "(spec.name ?? '')"),
-        ("upper(object.x) == 'X'", "(object.x ?? '')"),
-        ("int(container.labels.x) > 5", "(container.labels.x ?? '0')"),
-        ("object.spec.foo[0:1] == []", "(object.spec.foo ?? [])"),
-        ("container.args[0:spec.priority] == []", "(spec.priority ?? 0)"),
-        ("-spec.priority > 0", "(spec.priority ?? 0)"),
-        ("max(spec.priority, 1) > 0", "(spec.priority ?? 0)"),
-        ("let p = spec.priority; p > 1", "(p ?? 0)"),
-        ("keys(object.x) == []", "(object.x ?? {})"),
-        ("concat(container.args, object.x) == []", "(object.x ?? [])"),
-        ("1 < spec.priority < 5", "(spec.priority ?? 0)"),
-        ("any(map(spec.containers, .user), # < 1000)", "(# ?? 0)"),
-        ("any([spec.priority], # < 1000)", "(# ?? 0)"),
-        ("any(spec.containers, .user < 1000)", "(.user ?? 0)"),
-        ("container.labels[spec.name] > 'a'", "(container.labels[spec.name] ?? '')"),
-        ("spec.name != nil || spec.priority > 1", "(spec.priority ?? 0)"),
-        ("spec.priority != nil || spec.priority > 1", "(spec.priority ?? 0)"),
-        ("(spec.priority == nil && true) || spec.priority > 1", "(spec.priority ?? 0)"),
-        ("spec.priority != nil && true; spec.priority > 1", "(spec.priority ?? 0)"),
-        ("any(spec.containers, .user != nil) && any(spec.containers, .user > 1)", "(.user ?? 0)"),
-        ("any(spec.containers, .user != nil && any(spec.containers, .user > 1))", "(.user ?? 0)"),
+fn what_may_be_missing_is_refused_where_nothing_can_be_done_with_it() {
+    for (source, expected) in [
+        ("upper(spec.name) == 'X'", r#"upper(spec.name ?? "")"#),
+        ("upper(object.x) == 'X'", r#"upper(object.x ?? "")"#),
+        ("split(spec.name, object.x) == []", r#"split(spec.name ?? "", object.x)"#),
+        ("int(container.labels.x) > 5", r#"int(container.labels.x ?? "")"#),
+        ("spec.priority + 1 > 5", "(spec.priority ?? 0) + 1"),
+        ("1 + spec.priority > 5", "… + (spec.priority ?? 0)"),
+        ("spec.name + '-x' == 'a-x'", r#"(spec.name ?? "") + "-x""#),
+        ("container.args[0:spec.priority] == []", "[(spec.priority ?? 0):]"),
+        ("-spec.priority > 0", "-(spec.priority ?? 0)"),
+        ("max(spec.priority, 1) > 0", "max(spec.priority ?? 0, 1)"),
+        ("let p = spec.priority; p + 1 > 1", "(p ?? 0) + 1"),
+        ("sum(spec.containers, .user) > 5", "sum(…, .user ?? 0)"),
+        ("any(map(spec.containers, .user), # + 1 > 1000)", "(# ?? 0) + 1"),
+        ("any([spec.priority], # + 1 > 1000)", "(# ?? 0) + 1"),
+        ("lower(container.args[0]) == 'a'", r#"lower(container.args[0] ?? "")"#),
+        ("lower(first(container.args)) == 'a'", r#"lower(first(container.args) ?? "")"#),
+        ("lower(find(container.args, # > 'a')) == 'a'", r#"lower(find(container.args, # > "a") ?? "")"#),
+        ("lower(container.labels[spec.name ?? 'a']) == 'a'", r#"lower(container.labels[spec.name ?? "a"] ?? "")"#),
+        ("spec.name != nil || upper(spec.name) == 'A'", r#"upper(spec.name ?? "")"#),
+        ("(spec.name == nil && true) || upper(spec.name) == 'A'", r#"upper(spec.name ?? "")"#),
+        ("spec.name != nil && true; upper(spec.name) == 'A'", r#"upper(spec.name ?? "")"#),
+        ("spec.name != '' && upper(spec.name) == 'A'", r#"upper(spec.name ?? "")"#),
+        ("(spec.name ?? 'a') != '' && upper(spec.name) == 'A'", r#"upper(spec.name ?? "")"#),
+        ("(spec.priority ?? 9) > 5 && spec.priority + 1 > 1", "(spec.priority ?? 0) + 1"),
+        ("any(spec.containers, .user != nil) && any(spec.containers, .user + 1 > 1)", "(.user ?? 0) + 1"),
+        ("any(spec.containers, .user != nil && any(spec.containers, .user + 1 > 1))", "(.user ?? 0) + 1"),
+        ("let ok = any(spec.containers, .user != nil); any(spec.containers, ok && .user + 1 > 1)", "(.user ?? 0) + 1"),
+        ("object.x != nil && lower(object.x[0]) == 'a'", r#"lower(object.x[0] ?? "")"#),
+        ("1..spec.priority == []", "1..(spec.priority ?? 0)"),
+        ("{(spec.name): 1} == {}", r#"{(spec.name ?? ""): …}"#),
     ] {
-        assert_eq!(warned(source), way_out, "{source}");
+        assert_eq!(way_out(source), expected, "{source}");
+    }
+    let refused = |source: &str| Pod::new().compile(source).expect_err(source).message;
+    assert_eq!(
+        refused("join(map(spec.containers, .image), ',') == ''"),
+        "elements of `map(spec.containers, .image)` may be missing: write `?? …` where they are read, so that `join` has all of them"
+    );
+}
+
+#[test]
+fn an_order_that_would_let_pass_what_is_missing_is_refused() {
+    for (source, expected) in [
+        ("container.user < 1000", "(container.user ?? 0) < 1000"),
+        ("container.user <= 1000", "(container.user ?? 0) <= 1000"),
+        ("1000 > container.user", "1000 > (container.user ?? 0)"),
+        ("1000 >= container.user", "1000 >= (container.user ?? 0)"),
+        ("container.user < 2 * 500", "(container.user ?? 0) < (2 * 500)"),
+        ("let limit = 1000; container.user < limit", "(container.user ?? 0) < limit"),
+        ("object.x < 'b'", r#"(object.x ?? "") < "b""#),
+        ("any(spec.containers, .user < 1000)", "(.user ?? 0) < 1000"),
+        ("spec.name != nil || spec.priority < 1", "(spec.priority ?? 0) < 1"),
+    ] {
+        assert_eq!(way_out(source), expected, "{source}");
     }
     for source in [
-        "len(spec.containers) > 3",
-        "len(container.args) > 3",
-        "spec.containers[0] == nil || first(container.args) == 'x'",
-        "string(object.x) == '' && type(object.x) == 'nil' && sort(object.x) == []",
-        "any(container.args, # > 'a') && any([1, 2], # > spec.containers[0].user ?? 0)",
-        "container.args[0] > 'a'",
-        "spec.priority != nil && spec.priority > 1",
-        "nil != spec.priority and spec.priority > 1",
-        "spec.priority == nil || spec.priority > 1",
-        "not (spec.priority == nil) && spec.priority > 1",
-        "!(spec.priority == nil || spec.name == nil) && spec.priority > 1 && len(spec.name) > 1",
-        "spec.priority == nil ? true : spec.priority > 1",
-        "if spec.priority != nil { spec.priority > 1 } else { false }",
-        "spec.name contains 'x' && len(spec.name) > 3",
-        "'x' in container.labels && upper(container.labels.x) == 'X'",
-        "object.spec.x != nil && len(object.spec) > 1",
-        "any(spec.containers, .user != nil && .user > 1)",
-        "let p = spec.priority; p != nil && p > 1",
-        "let p = spec.priority ?? 1; p > 1",
-        "object.x && (object.y != nil && (object.x == false || object.y > 1))",
+        "container.user > 1000",
+        "1000 < container.user",
+        "1 < spec.priority < 5",
+        "container.user < spec.priority",
+        "len(container.args) < 3",
+        "(container.user ?? 0) < 1000",
+        "container.user != nil && container.user < 1000",
+        "container.user == nil || container.user < 1000",
     ] {
-        assert_eq!(warned(source), "", "{source}");
+        assert!(Pod::new().compile(source).is_ok(), "{source}");
+    }
+}
+
+#[test]
+fn what_a_condition_has_found_to_be_there_is_not_in_doubt_behind_it() {
+    for source in [
+        "spec.priority != nil && spec.priority + 1 > 1",
+        "nil != spec.priority and spec.priority + 1 > 1",
+        "spec.priority == nil || spec.priority + 1 > 1",
+        "not (spec.priority == nil) && spec.priority + 1 > 1",
+        "!(spec.priority == nil || spec.name == nil) && spec.priority + 1 > 1 && upper(spec.name) > 'A'",
+        "spec.priority == nil ? true : spec.priority + 1 > 1",
+        "if spec.priority != nil { spec.priority + 1 > 1 } else { false }",
+        "spec.priority > 5 && spec.priority + 1 > 7",
+        "spec.name contains 'x' && upper(spec.name) > 'A'",
+        "(spec.name ?? '') != '' && upper(spec.name) == 'X'",
+        "(spec.priority ?? 0) != 0 && spec.priority + 1 > 5",
+        "spec.name == 'a' && upper(spec.name) == 'A'",
+        "spec.name in ['a', 'b'] && upper(spec.name) == 'A'",
+        "'x' in container.labels && upper(container.labels.x) == 'X'",
+        "object.spec.x != nil && upper(object.spec) == 'X'",
+        "object.flag && upper(object.flag) == 'X'",
+        "any(spec.containers, .user != nil && .user + 1 > 1)",
+        "let p = spec.priority; p != nil && p + 1 > 1",
+        "let p = spec.priority ?? 1; p + 1 > 1",
+        "let ok = spec.name != nil; ok && upper(spec.name) == 'A'",
+        "len(container.args) > 0 && upper(container.args[0]) == 'A'",
+        "0 < len(container.args) && upper(first(container.args)) == 'A'",
+        "len(container.args) == 2 && upper(last(container.args)) == 'A'",
+        "container.args != nil && upper(container.args[0]) == 'A'",
+        "container.args == [] || upper(container.args[-1]) == 'A'",
+        "object.x && (object.y != nil && (object.x == false || object.y + 1 > 1))",
+    ] {
+        assert!(Pod::new().compile(source).is_ok(), "{source}: {:?}", Pod::new().compile(source).err());
     }
 }
 
@@ -270,8 +315,13 @@ fn methods_are_checked_before_they_run() {
     assert_eq!(refused("date('2026-03-01').Minute(nil)"), "Minute takes 0 arguments, got 1");
     assert_eq!(refused("date('2026-03-01').Add(1)"), "Add expects a duration, got int");
     assert_eq!(refused("date('2026-03-01').Format(nil)"), "Format expects a string, got nil");
+    assert!(refused("date('2026-03-01').Add(object.x) > now()").starts_with("`object.x` may be missing"));
     assert_eq!(refused("groupBy([1], #).Year()"), "a map has no method `Year`");
-    for source in ["timezone('UTC').String()", "date('2026-03-01').Add(object.x)", "object.x.Add(1)"] {
+    for source in [
+        "timezone('UTC').String()",
+        "date('2026-03-01').Add(object.x ?? duration('1h'))",
+        "object.x != nil && object.x.Add(1)",
+    ] {
         assert!(Pod::new().compile(source).is_ok(), "{source}");
     }
 }
@@ -385,7 +435,6 @@ fn of_several_things_that_a_value_may_be_one_has_the_field() {
         "object.size > 1",
         expect![[r#"
             warning 1:8: `size` is worked out for a spec where that is known: here it is a field like any other, and may be missing
-            warning 1:8: `object.size` may be missing, and then this fails: write `(object.size ?? 0)` if that is what you mean
             reads object.size"#]],
     );
     check("{a: 1}.b.c == nil", expect!["warning 1:12: this reads nothing, so its answer is always the same"]);

@@ -35,6 +35,7 @@ impl<'a> Evaluation<'a, '_> {
             Kind::Or(connected) => self.connect(connected, frame, asker, true),
             Kind::Not(operand) => self.not(op, operand, frame),
             Kind::Equal { left, right, negated } => self.equal(op, left, right, *negated, frame),
+            Kind::Empty { operand, negated } => self.empty(operand, *negated, frame),
             Kind::Compare { comparison, left, right } => self.compare(op, *comparison, left, right, frame),
             Kind::In { needle, haystack } => self.contained(op, needle, haystack, frame),
             Kind::InTexts { needle, texts } => self.in_texts(needle, texts, frame),
@@ -63,6 +64,12 @@ impl<'a> Evaluation<'a, '_> {
     #[inline(never)]
     fn not(&self, op: &'a Op, operand: &'a Op, frame: &Frame<'a>) -> Result<bool, Stopped> {
         Ok(!self.truth(operand, frame, op.at)?)
+    }
+
+    /// Whether a list or a map is missing or empty, which is the same to Kubernetes.
+    #[inline(never)]
+    fn empty(&self, operand: &'a Op, negated: bool, frame: &Frame<'a>) -> Result<bool, Stopped> {
+        Ok(self.operand(operand, frame)?.is_empty() != negated)
     }
 
     #[inline(never)]
@@ -179,7 +186,7 @@ impl<'a> Evaluation<'a, '_> {
 /// Whether a field that may be missing is the same as a constant. Nothing for constants that take more than a look.
 #[inline]
 fn is(node: Option<Node<'_>>, constant: &Constant) -> Option<bool> {
-    let Some(node) = node else { return Some(*constant == Constant::Nil) };
+    let Some(node) = node else { return Some(matches!(constant, Constant::Nil)) };
     match constant {
         Constant::Nil => Some(node.is_null()),
         Constant::Bool(expected) => Some(node.as_bool() == Some(*expected)),

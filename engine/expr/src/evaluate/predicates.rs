@@ -255,6 +255,7 @@ impl<'a> Run<'a, '_, '_> {
             Some(initial) => initial,
             None => match elements.next() {
                 Some((_, first)) => first,
+                None if !self.evaluation.machine.is_strict() => return Ok(Value::Nil),
                 None => return Err(self.fail(Failure::new("reduce of an empty array needs an initial value"))),
             },
         };

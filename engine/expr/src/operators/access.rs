@@ -8,9 +8,11 @@ use crate::{
     value::{Value, map::Found, sequence::Sequence},
 };
 
-/// `base[property]`. A missing key is nil, an index out of range is an error, and so is a member of nil unless this is a
-/// rule.
+/// `base[property]`. A missing key is nil. An index out of range, and a member of nil, are errors, and nil in rules.
 pub(crate) fn fetch<'a>(machine: &Machine<'a>, base: Value<'a>, property: Value<'a>) -> Result<Value<'a>, Failure> {
+    if property.is_nil() && !machine.is_strict() {
+        return Ok(Value::Nil);
+    }
     if let Some(fields) = base.fields() {
         return match fields.find(machine, property)? {
             Found::Value(value) | Found::Missing(value) => Ok(value),
@@ -26,6 +28,7 @@ pub(crate) fn fetch<'a>(machine: &Machine<'a>, base: Value<'a>, property: Value<
     let index = truncate(property).map_err(|_| no_member(base, property))?;
     match place(index, sequence.len()) {
         Ok(index) => Ok(sequence.get(machine, index)?.unwrap_or(Value::Nil)),
+        Err(_) if !machine.is_strict() => Ok(Value::Nil),
         Err(index) => Err(Failure::new(format!("index out of range: {index} (array length is {})", sequence.len()))),
     }
 }
@@ -50,6 +53,7 @@ pub(crate) fn slice<'a>(
     let length = match (base, base.sequence()) {
         (_, Some(sequence)) => sequence.len(),
         (Value::Text(text), _) => text.len(),
+        (Value::Nil, _) if !machine.is_strict() => return Ok(Value::Nil),
         _ => return Err(Failure::new(format!("cannot slice {}", base.kind()))),
     };
     let bound = |bound: Option<Value<'a>>, default: usize| match bound {
@@ -212,8 +216,9 @@ mod tests {
             (nil)["a"][0] => nil
             doc('{"a":null}').a.b.c => nil
             doc('{"a":1}').a.b => error: cannot fetch b from int
-            [1][1] => error: index out of range: 1 (array length is 1)
-            (nil)[1:] => error: cannot slice nil
+            [1][1] => nil
+            [1][nil] => nil
+            (nil)[1:] => nil
             "#,
             &Limits::default(),
             false,

@@ -1,9 +1,9 @@
 //! Sums, products and the like. Integers wrap around, as in Go.
 
-use super::mismatch;
+use super::{amount_of, mismatch};
 use crate::{
     machine::{Failure, Machine},
-    value::{Time, Value},
+    value::{Amount, Quantity, Time, Value},
 };
 
 /// `+`: numbers, texts, times and durations.
@@ -16,6 +16,9 @@ pub(crate) fn add<'a>(machine: &Machine<'a>, a: Value<'a>, b: Value<'a>) -> Resu
             later(machine, time, nanoseconds)
         }
         (Value::Duration(a), Value::Duration(b)) => Ok(Value::Duration(a.wrapping_add(b))),
+        (Value::Quantity(_), _) | (_, Value::Quantity(_)) => {
+            computed(machine, a, "+", b, |a, b| Some(Amount::plus(a, b)))
+        }
         _ => match floats(a, b) {
             Some((a, b)) => Ok(Value::Float(a + b)),
             None => Err(mismatch(a, "+", b)),
@@ -31,6 +34,9 @@ pub(crate) fn subtract<'a>(machine: &Machine<'a>, a: Value<'a>, b: Value<'a>) ->
         (Value::Time(a), Value::Time(b)) => Ok(Value::Duration(a.moment.since(b.moment))),
         (Value::Time(time), Value::Duration(nanoseconds)) => later(machine, time, nanoseconds.wrapping_neg()),
         (Value::Duration(a), Value::Duration(b)) => Ok(Value::Duration(a.wrapping_sub(b))),
+        (Value::Quantity(_), _) | (_, Value::Quantity(_)) => {
+            computed(machine, a, "-", b, |a, b| Some(Amount::minus(a, b)))
+        }
         _ => match floats(a, b) {
             Some((a, b)) => Ok(Value::Float(a - b)),
             None => Err(mismatch(a, "-", b)),
@@ -40,13 +46,17 @@ pub(crate) fn subtract<'a>(machine: &Machine<'a>, a: Value<'a>, b: Value<'a>) ->
 
 /// `*`: numbers and durations. A duration times a float is a number of nanoseconds, as in Go.
 #[inline]
-pub(crate) fn multiply<'a>(a: Value<'a>, b: Value<'a>) -> Result<Value<'a>, Failure> {
+pub(crate) fn multiply<'a>(machine: &Machine<'a>, a: Value<'a>, b: Value<'a>) -> Result<Value<'a>, Failure> {
     match (a, b) {
         (Value::Int(a), Value::Int(b)) => Ok(Value::Int(a.wrapping_mul(b))),
         (Value::Int(a) | Value::Duration(a), Value::Int(b) | Value::Duration(b)) => {
             Ok(Value::Duration(a.wrapping_mul(b)))
         }
         (Value::Duration(a), Value::Float(b)) | (Value::Float(b), Value::Duration(a)) => Ok(Value::Float(a as f64 * b)),
+        (Value::Quantity(_), Value::Int(_) | Value::Float(_))
+        | (Value::Int(_) | Value::Float(_), Value::Quantity(_)) => {
+            computed(machine, a, "*", b, |a, b| Some(Amount::times(a, b)))
+        }
         _ => match floats(a, b) {
             Some((a, b)) => Ok(Value::Float(a * b)),
             None => Err(mismatch(a, "*", b)),
@@ -54,9 +64,14 @@ pub(crate) fn multiply<'a>(a: Value<'a>, b: Value<'a>) -> Result<Value<'a>, Fail
     }
 }
 
-/// `/`: always a float, also of two integers; a number divided by zero is infinite.
+/// `/`: always a float, also of two integers and of two amounts; a number divided by zero is infinite. A part of an amount is one.
 #[inline]
-pub(crate) fn divide<'a>(a: Value<'a>, b: Value<'a>) -> Result<Value<'a>, Failure> {
+pub(crate) fn divide<'a>(machine: &Machine<'a>, a: Value<'a>, b: Value<'a>) -> Result<Value<'a>, Failure> {
+    match (a, b) {
+        (Value::Quantity(a), Value::Quantity(b)) => return Ok(Value::Float(a.amount.ratio(b.amount))),
+        (Value::Quantity(_), Value::Int(_) | Value::Float(_)) => return computed(machine, a, "/", b, Amount::part),
+        _ => {}
+    }
     match floats(a, b) {
         Some((a, b)) => Ok(Value::Float(a / b)),
         None => Err(mismatch(a, "/", b)),
@@ -89,6 +104,19 @@ pub(crate) fn negate<'a>(value: Value<'a>) -> Result<Value<'a>, Failure> {
         Value::Float(number) => Ok(Value::Float(-number)),
         _ => Err(Failure::new(format!("cannot use - with {}", value.kind()))),
     }
+}
+
+/// An amount made of two.
+fn computed<'a>(
+    machine: &Machine<'a>,
+    a: Value<'a>,
+    operator: &str,
+    b: Value<'a>,
+    compute: fn(Amount, Amount) -> Option<Amount>,
+) -> Result<Value<'a>, Failure> {
+    let (Some(one), Some(other)) = (amount_of(a), amount_of(b)) else { return Err(mismatch(a, operator, b)) };
+    let amount = compute(one, other).ok_or_else(|| Failure::new("a quantity cannot be divided by zero"))?;
+    machine.keep(Quantity { amount, text: None }).map(Value::Quantity)
 }
 
 fn floats(a: Value<'_>, b: Value<'_>) -> Option<(f64, f64)> {

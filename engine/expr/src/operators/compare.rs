@@ -2,7 +2,7 @@
 
 use std::cmp::Ordering;
 
-use super::mismatch;
+use super::{amount_of, mismatch};
 use crate::{
     machine::{Failure, Machine},
     value::Value,
@@ -38,7 +38,8 @@ impl Comparison {
     }
 }
 
-/// Compares numbers, texts by their bytes, times and durations. Anything else, and nil, has no order.
+/// Compares numbers, texts by their bytes, times, durations and amounts. Anything else has no order. In rules nil is neither more
+/// nor less than anything.
 #[inline]
 pub(crate) fn compare<'a>(
     machine: &Machine<'a>,
@@ -57,6 +58,11 @@ pub(crate) fn compare<'a>(
         }
         (Value::Time(a), Value::Time(b)) => Some(a.moment.cmp(&b.moment)),
         (Value::Duration(a), Value::Duration(b)) => Some(a.cmp(&b)),
+        (Value::Nil, _) | (_, Value::Nil) if !machine.is_strict() => None,
+        (Value::Quantity(_), _) | (_, Value::Quantity(_)) => match (amount_of(a), amount_of(b)) {
+            (Some(a), Some(b)) => Some(a.cmp(&b)),
+            _ => return Err(mismatch(a, operator.sign(), b)),
+        },
         _ => return Err(mismatch(a, operator.sign(), b)),
     };
     Ok(operator.holds(order))

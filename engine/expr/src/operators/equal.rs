@@ -1,6 +1,7 @@
 //! Equality. Numbers are equal across int and float, also inside lists; inside maps they are not, because Go compares
 //! maps by identity of types.
 
+use super::amount_of;
 use crate::{
     machine::{Failure, Machine, deeper},
     value::{Entry, Value, map::Fields, sequence::Sequence},
@@ -46,6 +47,8 @@ fn compare<'a>(machine: &Machine<'a>, a: Value<'a>, b: Value<'a>, exact: bool, d
         (Value::Time(a), Value::Time(b)) => a.moment == b.moment,
         (Value::Duration(a), Value::Duration(b)) => a == b,
         (Value::Zone(a), Value::Zone(b)) => a.name() == b.name(),
+        // What nothing was known of may turn out to be an amount.
+        (Value::Quantity(a), other) | (other, Value::Quantity(a)) => amount_of(other) == Some(a.amount),
         _ => match (a.sequence(), b.sequence()) {
             (Some(a), Some(b)) => lists(machine, a, b, exact, depth)?,
             (None, None) => match (a.fields(), b.fields()) {

@@ -24,8 +24,12 @@ pub(crate) fn sort_by_keys<'a>(
     descending: bool,
 ) -> Result<&'a [Value<'a>], Failure> {
     let mut bytes = 0;
-    if let [(first, _), _, ..] = &*keyed {
-        for (key, _) in &*keyed {
+    // In rules what is missing comes first.
+    let has_order = |key: &Value<'a>| machine.is_strict() || !key.is_nil();
+    if let [_, _, ..] = &*keyed
+        && let Some(first) = keyed.iter().map(|(key, _)| key).find(|key| has_order(key))
+    {
+        for key in keyed.iter().map(|(key, _)| key).filter(|key| has_order(key)) {
             match (rank(*first), rank(*key)) {
                 (Some(rank), Some(other)) if rank == other => {}
                 (Some(_), Some(_)) => {
@@ -53,6 +57,7 @@ fn rank(value: Value<'_>) -> Option<u8> {
         Value::Text(_) => Some(1),
         Value::Time(_) => Some(2),
         Value::Duration(_) => Some(3),
+        Value::Quantity(_) => Some(4),
         _ => None,
     }
 }
@@ -68,7 +73,8 @@ fn order(a: Value<'_>, b: Value<'_>) -> Ordering {
         (Value::Text(a), Value::Text(b)) => a.cmp(b),
         (Value::Time(a), Value::Time(b)) => a.moment.cmp(&b.moment),
         (Value::Duration(a), Value::Duration(b)) => a.cmp(&b),
-        _ => Ordering::Equal,
+        (Value::Quantity(a), Value::Quantity(b)) => a.amount.cmp(&b.amount),
+        (one, other) => other.is_nil().cmp(&one.is_nil()),
     }
 }
 

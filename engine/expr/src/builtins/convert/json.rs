@@ -31,6 +31,7 @@ pub(super) fn write<'a>(
         }
         // Nothing of it can be seen.
         Value::Zone(_) => return text.push("{}"),
+        Value::Quantity(quantity) => return text.format(format_args!("\"{quantity}\"")),
         Value::Node(_) | Value::List(_) | Value::Range { .. } | Value::Map(_) => {}
     }
     let inside = deeper(depth)?;

@@ -45,6 +45,7 @@ pub(super) fn write<'a>(
         Value::Time(value) => time::write_time(text, value),
         Value::Duration(nanoseconds) => time::write_duration(text, nanoseconds),
         Value::Zone(zone) => text.push(zone.name()),
+        Value::Quantity(quantity) => text.format(format_args!("{quantity}")),
         _ => text.push("<nil>"),
     }
 }

@@ -1,0 +1,234 @@
+//! What conditions have found to be there, so that it is not in doubt behind them: `x != nil && x < 5`.
+
+use super::Compiler;
+use crate::ast::{Binary, Id, Kind as Syntax, Tree, Unary};
+
+/// A way from a name or an element down to a value.
+#[derive(Debug, Eq, PartialEq)]
+pub(super) struct Way<'s> {
+    from: From<'s>,
+    steps: Vec<Step<'s>>,
+}
+
+#[derive(Debug, Eq, PartialEq)]
+enum From<'s> {
+    Name(&'s str),
+    /// The element of the predicate that is so many levels inside.
+    Item(usize),
+}
+
+#[derive(Debug, Eq, PartialEq)]
+enum Step<'s> {
+    Field(&'s str),
+    Index(i64),
+}
+
+/// A condition, and how it turned out.
+type Supposed = (Id, bool);
+
+impl<'s> Compiler<'s> {
+    /// Compiles something that is evaluated only if conditions turned out so, and therefore knows what is there.
+    pub(super) fn given<T>(&mut self, conditions: &[Supposed], compile: impl FnOnce(&mut Self) -> T) -> T {
+        let mark = self.present.len();
+        conditions.iter().for_each(|(condition, truth)| self.suppose(*condition, *truth));
+        let compiled = compile(self);
+        self.present.truncate(mark);
+        compiled
+    }
+
+    /// Notes what is there if a condition turned out so.
+    pub(super) fn suppose(&mut self, condition: Id, truth: bool) {
+        if self.strict {
+            return;
+        }
+        let tree = self.tree;
+        let mut conditions = vec![(condition, truth)];
+        while let Some((id, truth)) = conditions.pop() {
+            match tree.kind(id) {
+                Syntax::Unary(Unary::Not { .. }, inner) => conditions.push((*inner, !truth)),
+                Syntax::Chain(inner) => conditions.push((*inner, truth)),
+                Syntax::Binary(Binary::And { .. }, left, right) if truth => {
+                    conditions.extend([(*left, true), (*right, true)]);
+                }
+                Syntax::Binary(Binary::Or { .. }, left, right) if !truth => {
+                    conditions.extend([(*left, false), (*right, false)]);
+                }
+                Syntax::Binary(operator, left, right) => self.suppose_relation(*operator, *left, *right, truth),
+                Syntax::Identifier(name) if truth => {
+                    self.add_present(id);
+                    conditions.extend(self.condition_of(name));
+                }
+                Syntax::Member { .. } | Syntax::Pointer(_) if truth => self.add_present(id),
+                _ => {}
+            }
+        }
+    }
+
+    /// The condition that a variable stands for, if what it says can be said here too.
+    fn condition_of(&self, name: &str) -> Option<Supposed> {
+        let variable = self.variable(name)?;
+        (variable.level == self.scopes.len()).then_some((variable.value, true))
+    }
+
+    fn suppose_relation(&mut self, operator: Binary, left: Id, right: Id, truth: bool) {
+        let tree = self.tree;
+        match operator {
+            Binary::Equal | Binary::NotEqual => {
+                let is_equal = truth == (operator == Binary::Equal);
+                for (one, other) in [(left, right), (right, left)] {
+                    if !self.may_be_missing(one, other, is_equal) {
+                        self.add_present(without_default(tree, one));
+                    }
+                    // `xs != nil` and `xs != []` say of a list that it has an element.
+                    if !is_equal && self.empty_tests.contains(&one) {
+                        self.add_filled(one);
+                    }
+                }
+            }
+            // What is missing is neither more nor less than anything.
+            _ if operator.is_ordering() => {
+                if truth {
+                    self.add_present(left);
+                    self.add_present(right);
+                }
+            }
+            Binary::Matches | Binary::Contains | Binary::StartsWith | Binary::EndsWith if truth => {
+                self.add_present(left);
+                self.add_present(right);
+            }
+            Binary::In if truth => {
+                if let (Syntax::Text(key), Some(mut way)) = (tree.kind(left), self.way(right)) {
+                    way.steps.push(Step::Field(key));
+                    self.present.push(way);
+                }
+                if let Syntax::Array(elements) = tree.kind(right)
+                    && elements.iter().all(|element| same_literal(&Syntax::Nil, tree.kind(*element)) == Some(false))
+                {
+                    self.add_present(left);
+                }
+            }
+            _ => {}
+        }
+        if operator.is_ordering() || matches!(operator, Binary::Equal | Binary::NotEqual) {
+            self.suppose_length(operator, left, right, truth);
+        }
+    }
+
+    /// Whether `one == other` could have turned out so with a value that is missing. Knows literals, and `x ?? literal`.
+    fn may_be_missing(&self, one: Id, other: Id, is_equal: bool) -> bool {
+        let tree = self.tree;
+        let missing = match tree.kind(one) {
+            Syntax::Binary(Binary::Coalesce, _, default) => tree.kind(*default),
+            _ => &Syntax::Nil,
+        };
+        same_literal(missing, tree.kind(other)).is_none_or(|is_same| is_same == is_equal)
+    }
+
+    /// Notes that a list has an element if `len(x) > 0`, `count(…) != 0` and the like turned out so.
+    fn suppose_length(&mut self, operator: Binary, left: Id, right: Id, truth: bool) {
+        let tree = self.tree;
+        for (one, other, is_left) in [(left, right, true), (right, left, false)] {
+            let (Syntax::Builtin { name: "len", arguments }, Syntax::Integer(number)) =
+                (tree.kind(one), tree.kind(other))
+            else {
+                continue;
+            };
+            let (a, b) = if is_left { (0, *number) } else { (*number, 0) };
+            let holds_for_none = match operator {
+                Binary::Equal => a == b,
+                Binary::NotEqual => a != b,
+                Binary::Less => a < b,
+                Binary::LessOrEqual => a <= b,
+                Binary::Greater => a > b,
+                Binary::GreaterOrEqual => a >= b,
+                _ => continue,
+            };
+            if let ([list], true) = (&arguments[..], holds_for_none != truth) {
+                self.add_filled(*list);
+            }
+        }
+    }
+
+    fn add_present(&mut self, id: Id) {
+        self.present.extend(self.way(id));
+    }
+
+    /// Notes that a list has a first and a last element.
+    fn add_filled(&mut self, list: Id) {
+        for index in [0, -1] {
+            self.present.extend(self.way(list).map(|mut way| {
+                way.steps.push(Step::Index(index));
+                way
+            }));
+        }
+    }
+
+    /// Whether something was found to be there. What has a field or an element is there too.
+    pub(super) fn is_present(&self, id: Id) -> bool {
+        !self.present.is_empty()
+            && self.way(id).is_some_and(|way| {
+                self.present.iter().any(|known| known.from == way.from && known.steps.starts_with(&way.steps))
+            })
+    }
+
+    fn way(&self, id: Id) -> Option<Way<'s>> {
+        let tree = self.tree;
+        let mut steps = Vec::new();
+        let mut node = id;
+        let from = loop {
+            match tree.kind(node) {
+                Syntax::Member { base, property, .. } => {
+                    steps.push(match tree.kind(*property) {
+                        Syntax::Text(name) => Step::Field(name.as_ref()),
+                        Syntax::Integer(index) => Step::Index(*index),
+                        Syntax::Unary(Unary::Minus, index) => match tree.kind(*index) {
+                            Syntax::Integer(index) => Step::Index(-*index),
+                            _ => return None,
+                        },
+                        _ => return None,
+                    });
+                    node = *base;
+                }
+                Syntax::Builtin { name, arguments } if let ("first" | "last", [list]) = (*name, &arguments[..]) => {
+                    steps.push(Step::Index(if *name == "first" { 0 } else { -1 }));
+                    node = *list;
+                }
+                Syntax::Chain(inner) => node = *inner,
+                Syntax::Identifier(name) => break From::Name(name),
+                Syntax::Pointer("") => break From::Item(self.scopes.len()),
+                _ => return None,
+            }
+        };
+        steps.reverse();
+        Some(Way { from, steps })
+    }
+}
+
+/// What `x ?? default` is about.
+fn without_default(tree: &Tree<'_>, id: Id) -> Id {
+    match tree.kind(id) {
+        Syntax::Binary(Binary::Coalesce, first, _) => *first,
+        _ => id,
+    }
+}
+
+/// Whether two literals are equal. Nothing if one of them is no literal.
+fn same_literal(one: &Syntax<'_>, other: &Syntax<'_>) -> Option<bool> {
+    let is_literal = |kind: &Syntax<'_>| {
+        matches!(kind, Syntax::Nil | Syntax::Bool(_) | Syntax::Integer(_) | Syntax::Float(_) | Syntax::Text(_))
+    };
+    if !is_literal(one) || !is_literal(other) {
+        return None;
+    }
+    Some(match (one, other) {
+        (Syntax::Nil, Syntax::Nil) => true,
+        (Syntax::Bool(one), Syntax::Bool(other)) => one == other,
+        (Syntax::Integer(one), Syntax::Integer(other)) => one == other,
+        (Syntax::Float(one), Syntax::Float(other)) => one == other,
+        (Syntax::Integer(int), Syntax::Float(float)) | (Syntax::Float(float), Syntax::Integer(int)) => {
+            *int as f64 == *float
+        }
+        (Syntax::Text(one), Syntax::Text(other)) => one.as_ref() == other.as_ref(),
+        _ => false,
+    })
+}
