@@ -7,5 +7,6 @@ mod mutants;
 mod oracle;
 mod parse;
 pub(crate) mod pod_security;
+mod quantities;
 mod random;
 mod values;

@@ -14,6 +14,7 @@ mod predicates;
 mod quantities;
 #[cfg(test)]
 mod tests;
+mod words;
 
 use crate::{
     ast::{Id, Kind as Syntax, Tree},

@@ -14,7 +14,8 @@ pub(crate) struct Pod {
     documents: Vec<Document>,
 }
 
-const CONTAINER: &str = r#"{"image": "ghcr.io/team/web:1.2", "privileged": true, "args": ["-v"], "ports": null}"#;
+const CONTAINER: &str = r#"{"image": "ghcr.io/team/web:1.2", "privileged": true, "args": ["-v"], "ports": null,
+    "name": "web", "policy": "Always", "limits": {"cpu": "1000m", "memory": "20Mi"}, "requests": {"cpu": 1, "memory": "10M"}}"#;
 const OBJECT: &str = r#"{"kind": "Pod", "spec": {"containers": [
     {"name": "web", "image": "web:latest", "limit": 2},
     {"name": "log", "image": "log:1"}
@@ -42,10 +43,14 @@ impl Pod {
                 ("args".to_owned(), Field::optional(Shape::list(Shape::Text))),
                 ("ports".to_owned(), Field::optional(Shape::list(Shape::Any))),
                 ("labels".to_owned(), Field::optional(Shape::map(Shape::Text))),
+                ("name".to_owned(), Field::required(Shape::Text)),
+                ("policy".to_owned(), Field::optional(Shape::Word(["Always", "Never"].map(str::to_owned).into()))),
+                ("limits".to_owned(), Field::optional(Shape::map(Shape::Quantity))),
+                ("requests".to_owned(), Field::optional(Shape::map(Shape::Quantity))),
             ]),
             open: false,
         });
-        schema.add_root("container", Shape::Object(container));
+        schema.add_required_root("container", Shape::Object(container));
         schema.add_root("object", Shape::Any);
         let parameter = |name: &str, shape, required| Parameter { name: name.to_owned(), shape, required };
         schema.add_root(

@@ -54,6 +54,11 @@ pub fn yaml_oracle() -> program::Program {
     program::Program::new("yaml-oracle", repository().join("tests/oracles/yaml"))
 }
 
+/// The program that answers for Kubernetes' own reading of quantities.
+pub fn quantity_oracle() -> program::Program {
+    program::Program::new("quantity-oracle", repository().join("tests/oracles/quantity"))
+}
+
 /// The program that answers for Kubernetes' own Pod Security Standards.
 pub fn pod_security_oracle() -> program::Program {
     program::Program::new("pod-security-oracle", repository().join("tests/oracles/podsecurity"))

@@ -38,6 +38,7 @@ pub fn oracles(cache: &Cache) -> anyhow::Result<()> {
     crate::expr_oracle().build(cache)?;
     crate::yaml_oracle().build(cache)?;
     crate::pod_security_oracle().build(cache)?;
+    crate::quantity_oracle().build(cache)?;
     Ok(())
 }
 

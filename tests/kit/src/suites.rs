@@ -132,6 +132,7 @@ fn faults() -> Vec<Suite> {
     let program = |name, target, module| Suite { name, work: Work::Program { target, module, per_core: 1 } };
     vec![
         program("properties", "pure", "properties::"),
+        program("quantities", "pure", "conformance::quantities::"),
         program("elections", "portal_cluster", "holder::election::histories::"),
         program("storms", "cluster", "core::fault_proxy::storms::"),
         program("histories", "cluster", "engine::histories::"),

@@ -96,7 +96,7 @@ impl<'s> Compiler<'s> {
             );
             return Err(self.error(typed.op.at, message));
         }
-        if typed.known.kind == Type::QUANTITY.array() && builtin.compares() {
+        if typed.known.has_quantities() && builtin.compares() {
             typed = self.as_quantity(typed)?;
         }
         if !typed.known.may_be_nil {

@@ -59,6 +59,11 @@ impl<'s> Known<'s> {
         Self { may_be_nil: true, ..self }
     }
 
+    /// Whether it is a list of amounts.
+    pub(super) fn has_quantities(&self) -> bool {
+        self.kind.is_array() && matches!(self.form.element(), Form::Plain(Type::QUANTITY))
+    }
+
     pub(super) fn is_unknown(&self) -> bool {
         self.kind.is_unknown()
     }

@@ -156,6 +156,7 @@ impl<'s> Compiler<'s> {
                         self.require(*right_id, &right, "0", |right| format!("{}..({right})", self.shown(left_id)))?;
                     }
                     self.require_order(*operator, (left_id, &left), (*right_id, &right))?;
+                    self.check_words(*operator, &left, &right)?;
                     let (left, right) = self.as_quantities(*operator, left, right)?;
                     self.relation(*at, *operator, left, right)?
                 }

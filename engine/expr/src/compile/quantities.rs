@@ -48,9 +48,10 @@ impl<'s> Compiler<'s> {
                     .into_iter()
                     .map(|op| self.as_quantity(Typed { op, known: Known::unknown() }).map(|typed| typed.op))
                     .collect();
-                Ok(Typed { op: Op { kind: Kind::Array(elements?.into()), at }, known: typed.known })
+                let known = Known::of(Type::QUANTITY.array());
+                Ok(Typed { op: Op { kind: Kind::Array(elements?.into()), at }, known })
             }
-            op if kind == Type::QUANTITY || kind == Type::QUANTITY.array() => {
+            op if kind == Type::QUANTITY || typed.known.has_quantities() => {
                 let op = Op { kind: op, at };
                 Ok(Typed { op: Op { kind: Kind::Quantity(op.into()), at }, known: typed.known })
             }

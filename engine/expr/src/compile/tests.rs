@@ -482,3 +482,70 @@ fn forms_that_grow_with_each_other_are_compiled_in_time() {
     source += "[a39, b39, a38, b38][0].l == nil";
     Pod::new().compile(&source).expect("it compiles");
 }
+
+#[test]
+fn a_quantity_is_compared_with_nothing_but_quantities() {
+    let refused = |source: &str| Pod::new().compile(source).expect_err(source).message;
+    for (source, message) in [
+        ("container.limits.cpu > 2", "a quantity is compared with a quantity: write `\"2\"`"),
+        ("0.5 < container.limits.cpu", "a quantity is compared with a quantity: write `\"0.5\"`"),
+        ("container.limits.memory > '1GB'", "\"1GB\" is no quantity such as \"100m\", \"2\" or \"1Gi\""),
+        (
+            "container.limits.memory == ''",
+            "\"\" is no quantity such as \"100m\", \"2\" or \"1Gi\": what is missing is `nil`",
+        ),
+        ("container.limits.cpu in ['1', 'x']", "\"x\" is no quantity such as \"100m\", \"2\" or \"1Gi\""),
+        (
+            "container.limits.cpu == container.labels.cpu",
+            "a quantity is compared with a quantity, and this is string: write `quantity(…)` around it",
+        ),
+        (
+            "(container.limits.cpu ?? '') > '1'",
+            "this may be a quantity or a text: write `?? \"0\"`, or `quantity(…)` around it",
+        ),
+        (
+            "container.limits.memory endsWith 'Mi'",
+            "`endsWith` does not work between quantity and string: the text of a quantity is `string(…)`",
+        ),
+        ("(container.limits.cpu ?? '0') + 1 > '1'", "a quantity is compared with a quantity: write `\"1\"`"),
+    ] {
+        assert_eq!(refused(source), message, "{source}");
+    }
+    assert_eq!(way_out("container.limits.cpu < '1'"), r#"(container.limits.cpu ?? "0") < "1""#);
+}
+
+#[test]
+fn a_text_that_a_field_can_never_be_is_refused() {
+    let refused = |source: &str| Pod::new().compile(source).expect_err(source).message;
+    for (source, message) in [
+        (
+            "container.policy == 'always'",
+            "this is never \"always\": it is \"Always\" or \"Never\", did you mean `Always`?",
+        ),
+        (
+            "'Alwys' != container.policy",
+            "this is never \"Alwys\": it is \"Always\" or \"Never\", did you mean `Always`?",
+        ),
+        ("container.policy in ['Never', 'x']", "this is never \"x\": it is \"Always\" or \"Never\""),
+        ("container.policy == ''", "this is never \"\": it is \"Always\" or \"Never\": what is missing is `nil`"),
+        (
+            "any(spec.containers, .policy == 'always')",
+            "this is never \"always\": it is \"Always\" or \"Never\", did you mean `Always`?",
+        ),
+    ] {
+        assert_eq!(refused(source), message, "{source}");
+    }
+    for source in
+        ["container.policy == 'Always'", "(container.policy ?? '') == ''", "container.policy == container.name"]
+    {
+        assert!(Pod::new().compile(source).is_ok(), "{source}");
+    }
+}
+
+#[test]
+fn what_is_always_there_is_not_in_doubt() {
+    for source in ["lower(container.name) == 'a'", "any(spec.containers, upper(.name) == 'A')"] {
+        assert!(Pod::new().compile(source).is_ok(), "{source}");
+    }
+    assert_eq!(way_out("lower(spec.containers[0].name) == 'a'"), r#"lower(spec.containers[0].name ?? "")"#);
+}

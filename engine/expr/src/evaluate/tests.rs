@@ -173,3 +173,38 @@ fn a_mistake_in_a_value_of_a_map_comes_before_one_in_a_key() {
     );
     check("{(1): 1}", "1:1: a key of a map must be a string, got int\n | {(1): 1}\n | ^");
 }
+
+#[test]
+fn quantities_are_compared_and_counted_by_their_amount() {
+    for (source, expected) in [
+        ("container.limits.memory > '1Gi'", "false"),
+        ("container.limits.memory > '19Mi' && '21Mi' > container.limits['memory']", "true"),
+        ("container.limits.cpu == '1'", "true"),
+        ("container.limits.cpu == container.requests.cpu", "true"),
+        ("container.limits.cpu != '1000m'", "false"),
+        ("container.limits.cpu in ['500m', '1']", "true"),
+        ("container.limits.gpu > '1'", "false"),
+        ("container.limits.gpu == nil", "true"),
+        ("(container.limits.gpu ?? '0') < '1'", "true"),
+        ("(container.limits.gpu ?? '') == ''", "true"),
+        ("(container.limits.cpu != nil ? container.limits.cpu : '5') <= '1'", "true"),
+        ("let m = container.limits.memory; m >= '20Mi'", "true"),
+        ("any(values(container.limits), # > '10Mi')", "true"),
+        ("any(spec.containers, .limits.memory > '1Gi')", "false"),
+        ("quantity('0.1') + quantity('0.2') == quantity('300m')", "true"),
+        ("(container.limits.memory ?? '0') + '1Mi'", "22020096"),
+        ("(container.limits.cpu ?? '0') * 2 == '2'", "true"),
+        ("container.limits != {} && max(values(container.limits)) == '20Mi'", "true"),
+        ("sum(values(container.limits)) == quantity('20971521')", "true"),
+        ("sort(values(container.limits))[0]", "1000m"),
+        ("container.limits.memory", "20Mi"),
+        ("string(container.limits.memory) endsWith 'Mi'", "true"),
+        (
+            "quantity(object.kind) > '1'",
+            "1:1: \"Pod\" is no quantity such as \"100m\", \"2\" or \"1Gi\"\n | quantity(object.kind) > '1'\n | ^",
+        ),
+        ("(object.spec.containers[0].limit ?? 0) < quantity('3')", "true"),
+    ] {
+        check(source, expected);
+    }
+}

@@ -138,14 +138,17 @@ impl fmt::Display for Quantity<'_> {
 }
 
 impl<'a> Written<'a> {
-    /// A number without its sign. No digits at all are zero, as Kubernetes takes them.
+    /// A number without its sign. No digits at all are zero, as Kubernetes takes them where it needs no large numbers.
     fn parse(text: &'a str) -> Option<Written<'a>> {
         let (whole, rest) = split_digits(text);
         let (fraction, suffix) = match rest.strip_prefix('.') {
             Some(rest) => split_digits(rest),
             None => ("", rest),
         };
-        Some(Written { whole, fraction, suffix: Suffix::parse(suffix)? })
+        let suffix = Suffix::parse(suffix)?;
+        let is_small = matches!(suffix, Suffix::Binary(..=4) | Suffix::Decimal(-PLACES..));
+        let has_digits = !whole.is_empty() || !fraction.is_empty();
+        (has_digits || is_small).then_some(Written { whole, fraction, suffix })
     }
 
     /// The amount of a number of few digits: nearly every one. Nothing if it takes more than that.
@@ -276,6 +279,8 @@ mod tests {
             +.5 is 0.5
             1. is 1
             007 is 7
+            Gi is 0
+            - is 0
             ",
         );
     }
@@ -294,6 +299,8 @@ mod tests {
             one is none
             1Ki3 is none
             --1 is none
+            Pi is none
+            e-10 is none
             ",
         );
         assert_eq!(Amount::parse(""), None);
