@@ -146,7 +146,7 @@ impl<'a> Written<'a> {
             None => ("", rest),
         };
         let suffix = Suffix::parse(suffix)?;
-        let is_small = matches!(suffix, Suffix::Binary(..=4) | Suffix::Decimal(-PLACES..));
+        let is_small = matches!(suffix, Suffix::Binary(..=4) | Suffix::Decimal(-9..));
         let has_digits = !whole.is_empty() || !fraction.is_empty();
         (has_digits || is_small).then_some(Written { whole, fraction, suffix })
     }
