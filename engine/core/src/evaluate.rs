@@ -1,6 +1,6 @@
 //! Judges an event by rules. Pure: the same input gives the same answer, and the answer says what was asked.
 
-mod host;
+pub(crate) mod host;
 #[cfg(test)]
 mod panics;
 #[cfg(test)]
@@ -279,6 +279,10 @@ fn container_name(kind: ContainerType, container: Node<'_>) -> String {
     if name.is_empty() { format!("({} container without a name)", kind.name()) } else { name.to_owned() }
 }
 
+fn is_empty_list(value: Value<'_>) -> bool {
+    value.elements().is_some_and(|mut elements| elements.next().is_none())
+}
+
 /// What a rule saw, in a line: `container app: securityContext.privileged is true`.
 fn describe(seen: &[Observation<'_>], container: Option<&str>) -> Option<String> {
     let mut parts: Vec<String> = Vec::new();
@@ -296,7 +300,11 @@ fn describe(seen: &[Observation<'_>], container: Option<&str>) -> Option<String>
             Value::Text(text) => format!("{:?}", shorten(text, MAX_SEEN)),
             other => shorten(&show(other), MAX_SEEN),
         };
-        let part = format!("{subject} is {value}");
+        let part = match observation.value {
+            Value::Nil if observation.is_found => format!("{subject} does not exist"),
+            _ if observation.is_found && is_empty_list(observation.value) => format!("there are no {subject}"),
+            _ => format!("{subject} is {value}"),
+        };
         if !parts.contains(&part) {
             parts.push(part);
         }

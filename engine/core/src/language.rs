@@ -49,6 +49,10 @@ pub trait Expression: fmt::Debug + Send + Sync {
 
     /// What may be a mistake although it compiles.
     fn warnings(&self) -> &[Warning];
+
+    /// The variables that it declares before anything else, as text in one line, so that a message behind it can use them. Empty
+    /// for a language without any.
+    fn declarations(&self) -> &str;
 }
 
 /// Why an evaluation gave no value.
@@ -148,6 +152,10 @@ impl Expression for Program {
 
     fn warnings(&self) -> &[Warning] {
         Program::warnings(self)
+    }
+
+    fn declarations(&self) -> &str {
+        Program::declarations(self)
     }
 }
 

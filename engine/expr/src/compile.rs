@@ -22,6 +22,7 @@ use crate::{
     facts::{Facts, Read},
     limits::MAX_NESTING,
     parse::parse,
+    print::print_node,
     program::{CallSite, Constant, Kind, Op, Program},
     schema::{Schema, Shape, Slot},
     suggest,
@@ -29,7 +30,11 @@ use crate::{
     warning::Warning,
 };
 
-use self::{form::Form, guards::Way, known::Known};
+use self::{
+    form::{Entry, Form},
+    guards::Way,
+    known::Known,
+};
 
 /// How an expression is read.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -85,7 +90,19 @@ pub fn compile(source: &str, schema: &Schema, mode: Mode) -> Result<Program, Err
         facts,
         warnings,
         no_condition,
+        declarations: declarations(&tree).into(),
     })
+}
+
+/// The declarations that an expression begins with, in one line.
+fn declarations(tree: &Tree<'_>) -> String {
+    let mut text = String::new();
+    let mut node = tree.root;
+    while let Syntax::Let { name, value, body } = tree.kind(node) {
+        text.push_str(&format!("let {name} = {}; ", print_node(tree, *value)));
+        node = *body;
+    }
+    text
 }
 
 /// An operation, and what is known of its value.
@@ -295,12 +312,14 @@ impl<'s> Compiler<'s> {
             has_nil |= value.known.may_be_nil;
             ops.push((typed_key.op, value.op));
             let name = if let Syntax::Text(name) = tree.kind(*key) { Some(name.as_ref()) } else { None };
-            fields.push((name, value.known.form));
+            fields.push((name, value.known.form, value.known.may_be_nil));
         }
-        let written_out: Option<Vec<_>> = fields.iter().map(|(name, form)| Some(((*name)?, form.clone()))).collect();
-        let form = match written_out {
-            Some(fields) => Form::Record(fields.into()),
-            None => Form::map(Form::any_of(fields.into_iter().map(|(_, form)| form))),
+        let entry = |(key, form, may_be_nil): &(Option<&'s str>, Form<'s>, bool)| {
+            Some(Entry { key: (*key)?, form: form.clone(), may_be_nil: *may_be_nil })
+        };
+        let form = match fields.iter().map(entry).collect::<Option<Vec<Entry<'s>>>>() {
+            Some(entries) => Form::Record(entries.into()),
+            None => Form::map(Form::any_of(fields.into_iter().map(|(_, form, _)| form))),
         };
         let known = Known { has_nil, ..self.formed(Known::of(Type::MAP), form) };
         Ok(Typed { op: Op { kind: Kind::Map(ops.into()), at }, known })

@@ -19,10 +19,20 @@ pub struct Observation<'a> {
     pub subject: String,
     /// The value.
     pub value: Value<'a>,
+    /// Whether it is what a call of the host found, rather than a field.
+    pub is_found: bool,
+    /// Whether it is missing and passed for being something else: most objects do.
+    is_weak: bool,
 }
 
 /// More would not be read.
-const MAX_OBSERVATIONS: usize = 8;
+const MAX_OBSERVATIONS: usize = 3;
+
+/// No more than these are looked at.
+const MAX_CANDIDATES: usize = 16;
+
+/// The longest description of a part of an expression. What is longer explains nothing.
+const MAX_DESCRIPTION: usize = 80;
 
 /// What the elements of the predicate around are called.
 #[derive(Clone, Copy)]
@@ -35,10 +45,12 @@ struct Explanation<'a, 'm> {
     program: &'a Program,
     evaluation: Evaluation<'a, 'm>,
     observations: Vec<Observation<'a>>,
+    /// What each variable stands for, if that is said shortly. Asked once for each: variables of variables could grow without end.
+    variables: Vec<Option<&'a Op>>,
 }
 
 impl Program {
-    /// The observations that made the program true. Empty if it is not true.
+    /// The observations that made the program true, the decisive one first. Empty if it is not true.
     pub fn explain<'a>(
         &'a self,
         host: &'a dyn Host,
@@ -48,12 +60,18 @@ impl Program {
     ) -> Vec<Observation<'a>> {
         let machine = Machine::new(arena, limits, now, self.strict);
         let Ok(evaluation) = Evaluation::new(self, host, &machine) else { return Vec::new() };
-        let mut explanation = Explanation { program: self, evaluation, observations: Vec::new() };
+        let variables = vec![None; self.variables.len()];
+        let mut explanation = Explanation { program: self, evaluation, observations: Vec::new(), variables };
         let place = Place { frame: &Frame::OUTSIDE, item: None };
         if explanation.truth(&self.root, place) == Some(true) {
             explanation.explain(&self.root, true, place);
         }
-        explanation.observations
+        let mut observations = explanation.observations;
+        if observations.iter().any(|observation| !observation.is_weak) {
+            observations.retain(|observation| !observation.is_weak);
+        }
+        observations.truncate(MAX_OBSERVATIONS);
+        observations
     }
 }
 
@@ -72,7 +90,7 @@ impl<'a> Explanation<'a, '_> {
 
     /// Explains why an operation is true, or why it is false.
     fn explain(&mut self, op: &'a Op, truth: bool, place: Place<'_, 'a>) {
-        if self.observations.len() >= MAX_OBSERVATIONS {
+        if self.observations.len() >= MAX_CANDIDATES {
             return;
         }
         match &op.kind {
@@ -86,15 +104,23 @@ impl<'a> Explanation<'a, '_> {
                 self.explain(condition, chosen, place);
                 self.explain(if chosen { yes } else { no }, truth, place);
             }
-            Kind::Let { variable: _, value, body } => {
+            Kind::Let { variable, value, body } => {
                 // The evaluation that found the whole to be true has set the variable.
                 let _ = self.value(value, place);
+                self.variables[usize::from(*variable)] = self.is_short(value, place).then_some(value);
                 self.explain(body, truth, place);
             }
             Kind::Empty { operand, .. } => self.observe_presence(operand, place),
-            Kind::Equal { left, right, .. } | Kind::Compare { left, right, .. } => {
-                self.observe_all(&[left, right], place)
+            Kind::Equal { left, right, negated } => {
+                let seen = self.observations.len();
+                self.observe_all(&[left, right], place);
+                if *negated == truth {
+                    for observation in &mut self.observations[seen..] {
+                        observation.is_weak = observation.value.is_nil();
+                    }
+                }
             }
+            Kind::Compare { left, right, .. } => self.observe_all(&[left, right], place),
             Kind::In { needle, haystack } => self.observe_all(&[needle, haystack], place),
             Kind::InTexts { needle, .. } => self.observe_all(&[needle], place),
             Kind::Matches { subject, pattern } => self.observe_all(&[subject, pattern], place),
@@ -107,14 +133,14 @@ impl<'a> Explanation<'a, '_> {
         }
     }
 
+    /// One operand explains it, or all do. Of all the last comes first: those before it are what had to be so for it to matter.
     fn explain_connected(&mut self, connected: &'a Connected, truth: bool, one_decides: bool, place: Place<'_, 'a>) {
-        for operand in &connected.operands {
-            if !one_decides || self.truth(operand, place) == Some(truth) {
-                self.explain(operand, truth, place);
-                if one_decides {
-                    return;
-                }
-            }
+        if !one_decides {
+            return connected.operands.iter().rev().for_each(|operand| self.explain(operand, truth, place));
+        }
+        let deciding = connected.operands.iter().find(|operand| self.truth(operand, place) == Some(truth));
+        if let Some(operand) = deciding {
+            self.explain(operand, truth, place);
         }
     }
 
@@ -156,13 +182,43 @@ impl<'a> Explanation<'a, '_> {
     }
 
     fn observe(&mut self, op: &'a Op, place: Place<'_, 'a>) {
-        if is_constant(op) || self.observations.len() >= MAX_OBSERVATIONS {
+        let op = self.taken(op, place);
+        if is_constant(op) || self.observations.len() >= MAX_CANDIDATES {
             return;
         }
-        if let Some(value) = self.value(op, place) {
-            let subject = self.describe(op, place);
-            self.observations.push(Observation { subject, value });
+        let Some(value) = self.value(op, place) else { return };
+        let subject = self.describe(op, place);
+        if !self.observations.iter().any(|observation| observation.subject == subject) {
+            self.observations.push(Observation { subject, value, is_found: self.is_found(op), is_weak: false });
         }
+    }
+
+    /// What is behind a variable, and what `??` took. Where that is a constant, what was missing says more.
+    fn taken(&self, op: &'a Op, place: Place<'_, 'a>) -> &'a Op {
+        match &op.kind {
+            Kind::Quantity(inner) | Kind::OrEmpty { operand: inner, .. } | Kind::Chain(inner) => {
+                self.taken(inner, place)
+            }
+            Kind::Variable(variable) => match self.variables[usize::from(*variable)] {
+                Some(value) => self.taken(value, place),
+                None => op,
+            },
+            Kind::Coalesce { first, second, of_empty } => {
+                let is_missing = |value: Value<'a>| value.is_nil() || *of_empty && value.is_empty();
+                let takes_second = self.value(first, place).is_some_and(is_missing) && !is_constant(second);
+                self.taken(if takes_second { second } else { first }, place)
+            }
+            _ => op,
+        }
+    }
+
+    fn is_short(&self, op: &'a Op, place: Place<'_, 'a>) -> bool {
+        !matches!(op.kind, Kind::Predicate { .. } | Kind::Conditional { .. } | Kind::Array(_) | Kind::Map(_))
+            && self.describe(op, place).len() <= MAX_DESCRIPTION
+    }
+
+    fn is_found(&self, op: &Op) -> bool {
+        matches!(&op.kind, Kind::Call { site, .. } if self.program.calls.get(*site as usize).is_some_and(|call| call.root.is_some()))
     }
 
     /// A list or a map of nothing is as good as none.
@@ -176,7 +232,8 @@ impl<'a> Explanation<'a, '_> {
     }
 
     /// What an operation is called.
-    fn describe(&self, op: &Op, place: Place<'_, 'a>) -> String {
+    fn describe(&self, op: &'a Op, place: Place<'_, 'a>) -> String {
+        let op = self.taken(op, place);
         match &op.kind {
             Kind::Root(slot) => {
                 let name = self.program.roots.iter().find(|(root, _)| root == slot);
@@ -202,9 +259,6 @@ impl<'a> Explanation<'a, '_> {
             Kind::Fetch { base, property, .. } => {
                 format!("{}[{}]", self.describe(base, place), self.describe(property, place))
             }
-            Kind::Chain(inner) | Kind::Quantity(inner) => self.describe(inner, place),
-            Kind::OrEmpty { operand, .. } => self.describe(operand, place),
-            Kind::Coalesce { .. } => format!("({})", self.describe_alternatives(op, place)),
             Kind::Constant(Constant::Nil) => "nil".to_owned(),
             Kind::Constant(Constant::Bool(value)) => value.to_string(),
             Kind::Constant(Constant::Int(value)) => value.to_string(),
@@ -214,22 +268,42 @@ impl<'a> Explanation<'a, '_> {
                 let arguments: Vec<String> = arguments.iter().map(|argument| self.describe(argument, place)).collect();
                 format!("{}({})", builtin.name, arguments.join(", "))
             }
-            // The kind that is asked for, without the function and its arguments: `len(pods)`.
-            Kind::Call { site, .. } => match self.program.calls.get(*site as usize) {
-                Some(call) if !call.names.is_empty() => call.names.join("."),
-                _ => "the value".to_owned(),
-            },
+            Kind::Call { site, arguments } => self.describe_call(op, *site, arguments, place),
+            Kind::Predicate { predicate, collection, .. } => {
+                format!("{}({}, …)", predicate.name(), self.describe(collection, place))
+            }
+            Kind::Arithmetic { first, rest } => {
+                rest.iter().fold(self.describe(first, place), |text, (operator, _, operand)| {
+                    format!("{text} {} {}", operator.sign(), self.describe(operand, place))
+                })
+            }
+            Kind::Slice { base, .. } => format!("{}[…]", self.describe(base, place)),
+            Kind::Method { base, name, .. } => format!("{}.{name}()", self.describe(base, place)),
+            Kind::Negate(operand) => format!("-{}", self.describe(operand, place)),
             _ => "the value".to_owned(),
         }
     }
 
-    /// `a ?? b ?? c`, which needs no parentheses inside.
-    fn describe_alternatives(&self, op: &Op, place: Place<'_, 'a>) -> String {
-        match &op.kind {
-            Kind::Coalesce { first, second, .. } => {
-                format!("{} ?? {}", self.describe_alternatives(first, place), self.describe(second, place))
-            }
-            _ => self.describe(op, place),
+    /// What a call of the host asks for: `services["shop/web"]`, `pods in shop`.
+    fn describe_call(&self, op: &'a Op, site: u32, arguments: &'a [Op], place: Place<'_, 'a>) -> String {
+        let Some(call) = self.program.calls.get(site as usize) else { return "the value".to_owned() };
+        if call.names.is_empty() {
+            return "the value".to_owned();
+        }
+        let texts: Vec<&str> = arguments
+            .iter()
+            .filter_map(|argument| match self.value(argument, place) {
+                Some(Value::Text(text)) => Some(text),
+                _ => None,
+            })
+            .collect();
+        let names = call.names.join(".");
+        let is_list = self.value(op, place).is_some_and(|value| value.sequence().is_some());
+        match &texts[..] {
+            [] => names,
+            ["*"] if is_list => format!("{names} in all namespaces"),
+            [namespace, ..] if is_list => format!("{names} in {namespace}"),
+            texts => format!("{names}[{:?}]", texts.join("/")),
         }
     }
 }

@@ -28,6 +28,8 @@ pub struct Program {
     pub(crate) warnings: Vec<Warning>,
     /// Why it is no condition, if it can never be one.
     pub(crate) no_condition: Option<Error>,
+    /// The declarations that it begins with.
+    pub(crate) declarations: Box<str>,
 }
 
 /// A place in the expression that calls the host.
@@ -269,6 +271,43 @@ pub(crate) enum Predicate {
     Reduce,
 }
 
+impl Arithmetic {
+    /// How it is written.
+    pub(crate) fn sign(self) -> &'static str {
+        match self {
+            Arithmetic::Add => "+",
+            Arithmetic::Subtract => "-",
+            Arithmetic::Multiply => "*",
+            Arithmetic::Divide => "/",
+            Arithmetic::Modulo => "%",
+            Arithmetic::Power => "**",
+        }
+    }
+}
+
+impl Predicate {
+    /// How it is called.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Predicate::All => "all",
+            Predicate::None => "none",
+            Predicate::Any => "any",
+            Predicate::One => "one",
+            Predicate::Filter => "filter",
+            Predicate::Map => "map",
+            Predicate::Count => "count",
+            Predicate::Sum => "sum",
+            Predicate::Find => "find",
+            Predicate::FindIndex => "findIndex",
+            Predicate::FindLast => "findLast",
+            Predicate::FindLastIndex => "findLastIndex",
+            Predicate::GroupBy => "groupBy",
+            Predicate::SortBy => "sortBy",
+            Predicate::Reduce => "reduce",
+        }
+    }
+}
+
 impl Kind {
     /// Whether the answer is a bool, whatever the operands are.
     #[inline]
@@ -301,6 +340,11 @@ impl Program {
     /// The text that was compiled.
     pub fn source(&self) -> &str {
         &self.source
+    }
+
+    /// The variables that it declares before anything else, as text in one line. Another expression behind it can use them.
+    pub fn declarations(&self) -> &str {
+        &self.declarations
     }
 
     /// What is known about the program without running it.

@@ -5,7 +5,7 @@ use std::cell::RefCell;
 use std::sync::Arc;
 
 use portal_document::Node;
-use portal_expr::{ComputedId, Failure, Host, Machine, Slot, Value};
+use portal_expr::{CallSite, ComputedId, Failure, Host, Machine, Slot, Value};
 use typed_arena::Arena as Kept;
 
 use crate::{
@@ -21,7 +21,7 @@ use crate::{
 };
 
 /// One rule, one object, one container.
-pub(super) struct RuleHost<'a> {
+pub(crate) struct RuleHost<'a> {
     rule: &'a Rule,
     event: &'a Event<'a>,
     lookup: &'a dyn Lookup,
@@ -33,6 +33,12 @@ pub(super) struct RuleHost<'a> {
     reads: RefCell<Vec<Query>>,
     /// What could not be answered without asking the API server. Written by calls.
     needs: RefCell<Vec<Query>>,
+}
+
+/// The same for an expression of the rule's message. It begins with what the rule declares, so that its first calls are the rule's.
+pub(crate) struct MessageHost<'h, 'a> {
+    pub(crate) rule: &'h RuleHost<'a>,
+    pub(crate) calls: &'h [CallSite],
 }
 
 impl<'a> RuleHost<'a> {
@@ -75,6 +81,8 @@ impl<'a> RuleHost<'a> {
             }
             match subject {
                 Value::Text(name) => Filter::Name(name.to_owned()),
+                // Nothing is called so.
+                Value::Nil => return Ok(Vec::new()),
                 other => {
                     return Err(Failure::new(format!("the name of {} is text, not {}", site.kind.plural, show(other))));
                 }
@@ -173,10 +181,41 @@ impl Host for RuleHost<'_> {
     }
 
     fn call<'a>(&'a self, site: usize, arguments: &[Value<'a>], machine: &Machine<'a>) -> Result<Value<'a>, Failure> {
-        let function = self.rule.expression.calls().get(site).map(|call| call.function);
-        let (Some(function), Some(lookup)) = (function, self.rule.lookups.get(site)) else {
+        self.answer(self.rule.expression.calls(), site, arguments, machine)
+    }
+}
+
+impl Host for MessageHost<'_, '_> {
+    fn root(&self, slot: Slot) -> Value<'_> {
+        self.rule.root(slot)
+    }
+
+    fn computed<'a>(&'a self, field: ComputedId, base: Value<'a>, machine: &Machine<'a>) -> Result<Value<'a>, Failure> {
+        self.rule.computed(field, base, machine)
+    }
+
+    fn call<'a>(&'a self, site: usize, arguments: &[Value<'a>], machine: &Machine<'a>) -> Result<Value<'a>, Failure> {
+        self.rule.answer(self.calls, site, arguments, machine)
+    }
+}
+
+impl RuleHost<'_> {
+    /// Answers a call of one of these sites.
+    fn answer<'a>(
+        &'a self,
+        calls: &[CallSite],
+        site: usize,
+        arguments: &[Value<'a>],
+        machine: &Machine<'a>,
+    ) -> Result<Value<'a>, Failure> {
+        let Some(call) = calls.get(site) else {
             return Err(Failure::new("the rule calls what it did not declare"));
         };
+        let function = call.function;
+        let lookup = call.root.and_then(|_| self.rule.lookups.get(site)).and_then(Option::as_ref);
+        if call.root.is_some() && lookup.is_none() {
+            return Err(Failure::new("the rule looks up what it did not declare"));
+        }
         let Some(lookup) = lookup else {
             let [selector, labels] = *arguments else {
                 return Err(Failure::new("selects takes a selector and labels"));

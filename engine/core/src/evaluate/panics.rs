@@ -70,6 +70,10 @@ impl Expression for FaultyExpression {
     fn warnings(&self) -> &[Warning] {
         self.inner.warnings()
     }
+
+    fn declarations(&self) -> &str {
+        self.inner.declarations()
+    }
 }
 
 /// Judges a pod by a rule that a faulty engine compiled.

@@ -125,7 +125,7 @@ impl<'a> Compiler<'a> {
             self.expand(&mut judged);
         }
         let lookups = self.lookups(&*expression);
-        let message = self.message(schema, per_container);
+        let message = self.message(schema, &*expression, per_container);
         let reads = |expression: &dyn Expression| expression.facts().reads_root(REQUEST);
         let is_told_request = message.as_ref().is_some_and(|message| message.expressions().any(reads));
         let fronts = match (reads_request, is_told_request) {
@@ -292,9 +292,9 @@ impl<'a> Compiler<'a> {
         fronts.clone()
     }
 
-    fn message(&mut self, schema: &Schema, per_container: bool) -> Option<Message> {
+    fn message(&mut self, schema: &Schema, rule: &dyn Expression, per_container: bool) -> Option<Message> {
         let text = self.spec.message.as_deref()?;
-        match Message::compile(text, schema, self.engine) {
+        match Message::compile(text, rule.declarations(), schema, self.engine) {
             Ok(message) => {
                 let reads_container = message.expressions().any(|expression| expression.facts().reads_root(CONTAINER));
                 if reads_container && !per_container {
@@ -302,8 +302,10 @@ impl<'a> Compiler<'a> {
                         "`container` has a value only if the rule reads it, because only then it runs per container";
                     self.error(&["message"], message.to_owned());
                 }
-                if message.expressions().any(|expression| expression.calls().iter().any(|call| call.root.is_some())) {
-                    self.error(&["message"], "a message cannot look anything up: look it up in the rule".to_owned());
+                if message.looks_up() {
+                    let message =
+                        "a message cannot look anything up: write `let x = …;` in the rule, and `x` in the message";
+                    self.error(&["message"], message.to_owned());
                 }
                 Some(message)
             }

@@ -2,9 +2,12 @@
 
 use std::fmt::Write as _;
 
-use portal_expr::{Arena, Error, Host, Limits, Moment, Schema, Value};
+use portal_expr::{Arena, Error, Limits, Moment, Schema, Value};
 
-use crate::language::{self, Expression, ExpressionEngine};
+use crate::{
+    evaluate::host::{MessageHost, RuleHost},
+    language::{self, Expression, ExpressionEngine},
+};
 
 /// The message of a rule, ready to be filled in.
 #[derive(Debug, Default)]
@@ -15,7 +18,15 @@ pub(crate) struct Message {
 #[derive(Debug)]
 enum Part {
     Words(String),
-    Expression(Box<dyn Expression>),
+    Expression(Inserted),
+}
+
+/// An expression in a message.
+#[derive(Debug)]
+struct Inserted {
+    expression: Box<dyn Expression>,
+    /// How many of its calls belong to what the rule declares. They come first.
+    declared_calls: usize,
 }
 
 /// Why a message cannot be used.
@@ -34,7 +45,13 @@ const MAX_MESSAGE: usize = 2048;
 const MAX_VALUE: usize = 256;
 
 impl Message {
-    pub(crate) fn compile(text: &str, schema: &Schema, engine: &dyn ExpressionEngine) -> Result<Message, MessageError> {
+    /// Compiles a message. Its expressions can use the variables that the rule declares.
+    pub(crate) fn compile(
+        text: &str,
+        declarations: &str,
+        schema: &Schema,
+        engine: &dyn ExpressionEngine,
+    ) -> Result<Message, MessageError> {
         let mut parts = Vec::new();
         let mut rest = text;
         while let Some(open) = rest.find("{{") {
@@ -44,7 +61,7 @@ impl Message {
             if open > 0 {
                 parts.push(Part::Words(rest[..open].to_owned()));
             }
-            let expression = engine.compile(&inside[..close], schema);
+            let expression = compile_behind(declarations, &inside[..close], schema, engine);
             parts.push(Part::Expression(expression.map_err(MessageError::Expression)?));
             rest = &inside[close + 2..];
         }
@@ -57,22 +74,33 @@ impl Message {
     pub(crate) fn expressions(&self) -> impl Iterator<Item = &dyn Expression> {
         self.parts.iter().filter_map(|part| match part {
             Part::Words(_) => None,
-            Part::Expression(expression) => Some(&**expression),
+            Part::Expression(inserted) => Some(&*inserted.expression),
+        })
+    }
+
+    /// Whether it looks something up by itself.
+    pub(crate) fn looks_up(&self) -> bool {
+        self.parts.iter().any(|part| match part {
+            Part::Words(_) => false,
+            Part::Expression(inserted) => {
+                inserted.expression.calls().iter().skip(inserted.declared_calls).any(|call| call.root.is_some())
+            }
         })
     }
 
     /// Fills the message in. An expression that fails is shown as such: the violation stays one. What the last
     /// panic said comes back too.
-    pub(crate) fn render(&self, host: &dyn Host, limits: &Limits, now: Moment) -> (String, Option<String>) {
+    pub(crate) fn render(&self, rule: &RuleHost<'_>, limits: &Limits, now: Moment) -> (String, Option<String>) {
         let mut message = String::new();
         let mut panic = None;
         for part in &self.parts {
             match part {
                 Part::Words(words) => message.push_str(words),
-                Part::Expression(expression) => {
-                    let arena = Arena::new();
-                    let value =
-                        || expression.evaluate(host, &arena, limits, now).map(|value| shorten(&show(value), MAX_VALUE));
+                Part::Expression(Inserted { expression, .. }) => {
+                    let (host, arena) = (MessageHost { rule, calls: expression.calls() }, Arena::new());
+                    let value = || {
+                        expression.evaluate(&host, &arena, limits, now).map(|value| shorten(&show(value), MAX_VALUE))
+                    };
                     match language::guard(value) {
                         Ok(Ok(value)) => message.push_str(&value),
                         Ok(Err(_)) => message.push('?'),
@@ -85,6 +113,25 @@ impl Message {
             }
         }
         (shorten(&harmless(&message), MAX_MESSAGE), panic)
+    }
+}
+
+/// Compiles an expression that may use variables. One that uses none is compiled without them, so that nobody works them out.
+fn compile_behind(
+    declarations: &str,
+    source: &str,
+    schema: &Schema,
+    engine: &dyn ExpressionEngine,
+) -> Result<Inserted, Error> {
+    match engine.compile(source, schema) {
+        Err(_) if !declarations.is_empty() => {
+            // The declarations are a line of their own, which nobody wrote.
+            let compiled = engine.compile(&format!("{declarations}\n{source}"), schema);
+            let expression = compiled.map_err(|error| Error { line: error.line.saturating_sub(1).max(1), ..error })?;
+            let alone = engine.compile(&format!("{declarations}true"), schema)?;
+            Ok(Inserted { expression, declared_calls: alone.calls().len() })
+        }
+        compiled => compiled.map(|expression| Inserted { expression, declared_calls: 0 }),
     }
 }
 

@@ -31,10 +31,18 @@ pub(super) enum Form<'s> {
     List(Rc<Form<'s>>),
     /// A map with these for values.
     Map(Rc<Form<'s>>),
-    /// A map that was written out, with its keys.
-    Record(Rc<[(&'s str, Form<'s>)]>),
+    /// A map that was written out.
+    Record(Rc<[Entry<'s>]>),
     /// One of several, none of which is one of several itself.
     OneOf(Rc<[Form<'s>]>),
+}
+
+/// A key that was written out, with what is known of its value.
+#[derive(Clone, Debug)]
+pub(super) struct Entry<'s> {
+    pub(super) key: &'s str,
+    pub(super) form: Form<'s>,
+    pub(super) may_be_nil: bool,
 }
 
 /// What a field is for a value of a form.
@@ -166,8 +174,8 @@ impl<'s> Form<'s> {
             (Form::Shaped(one), Form::Shaped(other)) => one == other,
             (Form::List(one), Form::List(other)) | (Form::Map(one), Form::Map(other)) => one.is_same(other, left),
             (Form::Record(one), Form::Record(other)) => {
-                let is_same = |((key, one), (other_key, other)): (&(&str, Self), &(&str, Self))| {
-                    key == other_key && one.is_same(other, left)
+                let is_same = |(one, other): (&Entry<'s>, &Entry<'s>)| {
+                    (one.key, one.may_be_nil) == (other.key, other.may_be_nil) && one.form.is_same(&other.form, left)
                 };
                 Rc::ptr_eq(one, other) || one.len() == other.len() && one.iter().zip(&**other).all(is_same)
             }
@@ -191,7 +199,7 @@ impl<'s> Form<'s> {
             Form::Shaped(Shape::List { element: inner, .. } | Shape::Map { value: inner, .. }) => Form::shaped(inner),
             // Text and bytes have bytes.
             Form::Plain(_) | Form::Shaped(_) => Form::Plain(Type::INT),
-            Form::Record(fields) => Form::any_of(fields.iter().map(|(_, form)| form.clone())),
+            Form::Record(entries) => Form::any_of(entries.iter().map(|entry| entry.form.clone())),
             Form::OneOf(forms) => Form::any_of(forms.iter().map(Self::element)),
         }
     }
@@ -209,10 +217,10 @@ impl<'s> Form<'s> {
             Form::Any => Member::optional(Form::Any),
             Form::Nil => Member::optional(Form::Nil),
             Form::Map(value) => Member::optional((**value).clone()),
-            Form::Record(fields) => {
-                let field = fields.iter().find(|(key, _)| *key == name);
-                Member::optional(field.map_or(Form::Nil, |(_, form)| form.clone()))
-            }
+            Form::Record(entries) => match entries.iter().find(|entry| entry.key == name) {
+                Some(entry) => Member::Read { form: entry.form.clone(), required: !entry.may_be_nil },
+                None => Member::optional(Form::Nil),
+            },
             Form::Shaped(Shape::Map { value, .. }) => Member::optional(Form::shaped(value)),
             Form::Shaped(Shape::Object(id)) => member_of(schema, *id, name, false),
             Form::Shaped(Shape::TextWith(id)) => member_of(schema, *id, name, true),

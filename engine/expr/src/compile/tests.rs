@@ -543,6 +543,16 @@ fn a_text_that_a_field_can_never_be_is_refused() {
 }
 
 #[test]
+fn the_declarations_of_an_expression_can_stand_before_another() {
+    let pod = Pod::new();
+    let program =
+        pod.compile("let a = container.args;\nlet b = filter(a, # != \"x\\n\"); len(b) > 0").expect("it compiles");
+    assert_eq!(program.declarations(), r#"let a = container.args; let b = filter(a, # != "x\n"); "#);
+    assert_eq!(pod.evaluate(&format!("{}\nb | join(',')", program.declarations())), "-v");
+    assert_eq!(pod.compile("container.privileged").expect("it compiles").declarations(), "");
+}
+
+#[test]
 fn what_is_always_there_is_not_in_doubt() {
     for source in ["lower(container.name) == 'a'", "any(spec.containers, upper(.name) == 'A')"] {
         assert!(Pod::new().compile(source).is_ok(), "{source}");

@@ -147,7 +147,7 @@ fn what_made_an_expression_true_is_told() {
         ("container.privileged", "container.privileged is true"),
         (
             "container.privileged == true && container.image.tag != 'x'",
-            "container.privileged is true, container.image.tag is 1.2",
+            "container.image.tag is 1.2, container.privileged is true",
         ),
         ("container.privileged == false || container.image contains 'ghcr'", "container.image is ghcr.io/team/web:1.2"),
         ("any(object.spec.containers, .image endsWith ':latest')", "object.spec.containers[0].image is web:latest"),
@@ -155,10 +155,16 @@ fn what_made_an_expression_true_is_told() {
         ("len(container.args) > 0", "len(container.args) is 1"),
         ("container.image in ['a', 'ghcr.io/team/web:1.2']", "container.image is ghcr.io/team/web:1.2"),
         ("any([object.missing, container.image], # contains 'ghcr')", "container.image is ghcr.io/team/web:1.2"),
-        (
-            "(object.a ?? object.b ?? container.privileged) == true",
-            "(object.a ?? object.b ?? container.privileged) is true",
-        ),
+        ("(object.a ?? object.b ?? container.privileged) == true", "container.privileged is true"),
+        ("(object.a ?? 5) < 10", "object.a is <nil>"),
+        ("len(object.missing ?? [1]) > 0", "len(object.missing) is 1"),
+        ("object.os != 'windows' && container.privileged", "container.privileged is true"),
+        ("object.os != 'windows' && object.mode != 'x'", "object.mode is <nil>, object.os is <nil>"),
+        ("let image = container.image; image contains 'ghcr'", "container.image is ghcr.io/team/web:1.2"),
+        ("let bad = filter(container.args, # == '-v'); len(bad) > 0", "len(bad) is 1"),
+        ("count(container.args, true) == 1", "count(container.args, …) is 1"),
+        ("container.labels == nil", "container.labels is <nil>"),
+        ("container.limits.memory != nil && container.limits.memory < '1Gi'", "container.limits.memory is 20Mi"),
         ("container.privileged == false", ""),
     ] {
         assert_eq!(explain(source), expected, "{source}");
