@@ -4,6 +4,7 @@
 mod cases;
 mod expansion;
 mod matching;
+mod missing;
 mod requirements;
 
 use portal_core::kinds::Kinds;

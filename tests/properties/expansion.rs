@@ -64,7 +64,7 @@ const MESSAGES: [&str; 3] = [
 ];
 
 /// A cluster with nothing in it.
-struct Empty;
+pub(super) struct Empty;
 
 impl Lookup for Empty {
     fn answer(&self, _: &Query) -> Answer {
