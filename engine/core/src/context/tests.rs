@@ -3,7 +3,7 @@ use std::collections::HashSet;
 use expect_test::{Expect, expect};
 use portal_expr::Object;
 
-use super::*;
+use super::{types::QUANTITY, *};
 use crate::{
     kinds::Kinds,
     language::ExprEngine,
@@ -313,8 +313,8 @@ fn it_is_known_which_words_a_field_can_be() {
 
 #[test]
 fn it_is_known_what_an_amount_is() {
-    check_known("Pod", "container.resources.limits", "Map { value: Quantity, never_nil: true }");
-    check_known("Pod", "spec.volumes.emptyDir.sizeLimit", "Quantity");
+    check_known("Pod", "container.resources.limits", &format!("{:?}", Shape::map(QUANTITY)));
+    check_known("Pod", "spec.volumes.emptyDir.sizeLimit", &format!("{QUANTITY:?}"));
     check_known("Service", "object.spec.ports.targetPort", "Any");
 }
 

@@ -69,6 +69,9 @@ struct Builder {
 /// each has its group and version too: `core/v1/Event`.
 const TABLE: &str = include_str!("fields.txt");
 
+/// What an amount is to the language: text, as long as it compares amounts with nothing else. Then `Shape::Quantity`.
+pub(super) const QUANTITY: Shape = Shape::Text;
+
 /// All types, for all rules.
 pub(crate) static TYPES: LazyLock<Types> = LazyLock::new(Types::read);
 
@@ -173,7 +176,7 @@ impl Builder {
             "int" => Shape::Int,
             "bool" => Shape::Bool,
             "float" => Shape::Float,
-            "quantity" => Shape::Quantity,
+            "quantity" => QUANTITY,
             name => self.ids.get(name).map_or(Shape::Any, |id| Shape::Object(*id)),
         }
     }
