@@ -50,12 +50,19 @@ pub fn table_of_types() -> u64 {
 
 /// Loads and compiles rules.
 pub fn rule_set(documents: &[Document]) -> RuleSet {
+    compiled(&sources(documents))
+}
+
+/// Loads rules.
+pub fn sources(documents: &[Document]) -> Vec<RuleSource> {
     let origin = || Origin::File { path: "rules.yaml".to_owned(), line: 1 };
-    let sources: Vec<RuleSource> = documents
-        .iter()
-        .map(|document| load(document.root(), origin(), Vec::new()).expect("the rules of the library are right"))
-        .collect();
-    let (rule_set, diagnostics) = compile(&sources, Kinds::builtin(), &ExprEngine);
-    assert!(diagnostics.is_empty() && rule_set.rules().len() == documents.len(), "{diagnostics:?}");
+    let load = |document: &Document| load(document.root(), origin(), Vec::new()).expect("these rules are right");
+    documents.iter().map(load).collect()
+}
+
+/// Compiles rules.
+pub fn compiled(sources: &[RuleSource]) -> RuleSet {
+    let (rule_set, diagnostics) = compile(sources, Kinds::builtin(), &ExprEngine);
+    assert!(diagnostics.is_empty() && rule_set.rules().len() == sources.len(), "{diagnostics:?}");
     rule_set
 }

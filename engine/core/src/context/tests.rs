@@ -199,8 +199,16 @@ fn a_version_that_is_served_and_not_in_the_table_leaves_the_object_untyped() {
 
 #[test]
 fn more_kinds_than_the_language_keeps_apart_leave_the_object_untyped() {
-    let kinds = Kinds::builtin().iter().take(9).map(|kind| format!("{{kind: {}}}", kind.kind));
-    check_good(&kinds.collect::<Vec<_>>().join(", "), "object.spec.nodeport == nil");
+    let kinds: Vec<String> = Kinds::builtin().iter().take(9).map(|kind| format!("{{kind: {}}}", kind.kind)).collect();
+    check_good(&kinds.join(", "), "object.spec.nodeport == nil");
+    check(
+        &kinds[..8].join(", "),
+        "object.spec.nodeport == nil",
+        expect![[r#"
+        Error: rule r: rule: 1:13: LimitRangeSpec or NamespaceSpec or NodeSpec has no field `nodeport`
+         | object.spec.nodeport == nil
+         |             ^"#]],
+    );
 }
 
 #[test]

@@ -113,8 +113,8 @@ fn hostile(details: bool) {
 /// What the first rule of a process costs more than others, and the most that is held while ten thousand are compiled, the rules
 /// included.
 fn compile() {
-    let typed = [library::typed()];
-    let [first, other] = [(); 2].map(|()| counting::peak(|| library::rule_set(&typed)));
+    let typed = library::sources(&[library::typed()]);
+    let [first, other] = [(); 2].map(|()| counting::peak(|| library::compiled(&typed)));
     row::print(&Row {
         what: "types of all kinds: memory".to_owned(),
         value: first.saturating_sub(other) as f64 / 1e6,
