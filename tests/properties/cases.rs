@@ -239,7 +239,9 @@ pub(super) fn request(random: &mut Random) -> Value {
         if let Some(namespace) = namespace.filter(|_| resource.namespaced) {
             metadata["namespace"] = namespace.into();
         }
-        let mut spec = json!({"target": random.pick(&NAMESPACES)});
+        // Every kind has annotations.
+        metadata["annotations"] = json!({"target": random.pick(&NAMESPACES)});
+        let mut spec = json!({});
         let template = json!({"metadata": {"labels": labels(random)}});
         match resource.kind {
             "Deployment" => spec["template"] = template,

@@ -269,7 +269,7 @@ fn list(random: &mut Random, own: Option<&str>, inner: Option<&str>) -> String {
 
 fn by_name(random: &mut Random, own: Option<&str>) -> String {
     let root = *random.pick(&ROOTS);
-    let name = *random.pick(&["'api'", "metadata.name", "object.spec.target"]);
+    let name = *random.pick(&["'api'", "metadata.name", "object.metadata.annotations.target"]);
     if own.is_none() && random.percent(30) {
         return format!("{root}{}.byName({name})", random.pick(&GLOBAL));
     }
@@ -284,8 +284,8 @@ fn namespace(random: &mut Random, own: Option<&str>, inner: Option<&str>) -> Str
         0 | 1 => format!("{written:?}"),
         2 if own.is_none() => "\"*\"".to_owned(),
         3 => format!("(metadata.name == 'api' ? {written:?} : 'dev')"),
-        4 => "object.spec.target".to_owned(),
-        5 => format!("(object.spec.nothing ?? {written:?})"),
+        4 => "object.metadata.annotations.target".to_owned(),
+        5 => format!("(object.metadata.annotations.nothing ?? {written:?})"),
         _ => inner.unwrap_or("metadata.namespace").to_owned(),
     }
 }

@@ -2,11 +2,16 @@
 
 pub mod image;
 pub(crate) mod pod;
+#[cfg(test)]
+mod tests;
+mod types;
 
-use std::collections::HashMap;
-use std::sync::LazyLock;
+use portal_expr::{Calls, ComputedId, Function, FunctionId, ObjectId, Parameter, Schema, Shape, Slot};
 
-use portal_expr::{Calls, ComputedId, Field, Function, FunctionId, Object, ObjectId, Parameter, Schema, Shape, Slot};
+use crate::{
+    context::types::{Identity, KindTypes, TYPES, Types},
+    kinds::Kind,
+};
 
 /// The roots, in the order in which every schema declares them. Slot 3 is `cluster`, which has no value to ask for.
 pub(crate) const OBJECT: Slot = Slot(0);
@@ -32,19 +37,28 @@ pub(crate) const IMAGE_SHA256: ComputedId = ComputedId(3);
 pub(crate) const CONTAINER_TYPE: ComputedId = ComputedId(4);
 pub(crate) const SECCOMP_PROFILE_TYPE: ComputedId = ComputedId(5);
 
-/// What rules for any kind may name.
-pub(crate) static ANY_KIND: LazyLock<Schema> = LazyLock::new(|| schema(false));
+/// How many types an object may be of. The language keeps no more of them apart, and would take everything for possible.
+const MAX_TYPES: usize = 8;
 
-/// What rules for kinds with a pod template may name.
-pub(crate) static PODS: LazyLock<Schema> = LazyLock::new(|| schema(true));
+/// The kinds that a rule judges, as far as they decide what it may name.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Judged<'a> {
+    /// The kinds, with the versions that the rule names; none for any.
+    pub(crate) kinds: &'a [(&'a Kind, &'a [String])],
+    /// Whether what is judged may be something else than an object of these kinds: what `kubectl exec` sends, a scale.
+    pub(crate) has_other_bodies: bool,
+    /// Whether all of them have pods in them.
+    pub(crate) has_pods: bool,
+}
 
-/// Fields of Kubernetes' own types, as its API server describes them.
-const FIELDS: &str = include_str!("context/fields.txt");
-
-fn schema(pods: bool) -> Schema {
-    let mut schema = Schema::new();
-    let types = add_types(&mut schema);
-    let request = add_request(&mut schema);
+/// What a rule may name. The types are the same for all rules; the roots are its own.
+pub(crate) fn schema(judged: Judged<'_>) -> Schema {
+    let types = &*TYPES;
+    let mut schema = types.schema.clone();
+    let (object, request) = subject(types, judged);
+    let identity = judged.kinds.iter().map(|(kind, _)| Identity::of(&kind.group, &kind.kind, kind.namespaced)).min();
+    let identity = identity.filter(|_| !judged.has_other_bodies).unwrap_or(Identity::None);
+    let metadata = Shape::Object(types.metadata(identity));
     let map = || Shape::map(Shape::Any);
     let lookups = |names| {
         Shape::Calls(Calls {
@@ -65,107 +79,53 @@ fn schema(pods: bool) -> Schema {
             ],
         })
     };
-    let roots = [
-        ("object", Shape::Any),
-        ("metadata", Shape::Object(types["ObjectMeta"])),
-        ("request", Shape::Object(request)),
-        ("cluster", lookups(1..=2)),
-        ("consistentCluster", lookups(1..=1)),
-        ("container", Shape::Object(types["Container"])),
-        ("spec", Shape::Object(types["PodSpec"])),
-        ("securityContext", Shape::Object(types["PodSecurityContext"])),
-    ];
-    let count = if pods { ROOTS } else { CONTAINER.0 as usize };
-    for (name, shape) in roots.into_iter().take(count) {
-        schema.add_root(name, shape);
+    schema.add_required_root("object", object);
+    match identity {
+        Identity::None => schema.add_root("metadata", metadata),
+        Identity::Name | Identity::NameAndNamespace => schema.add_required_root("metadata", metadata),
+    };
+    schema.add_required_root("request", request);
+    schema.add_root("cluster", lookups(1..=2));
+    schema.add_root("consistentCluster", lookups(1..=1));
+    if judged.has_pods {
+        schema.add_required_root("container", Shape::Object(types.pod.container));
+        schema.add_required_root("spec", Shape::Object(types.pod.spec));
+        schema.add_root("securityContext", Shape::Object(types.pod.security_context));
     }
     let parameters = [("selector", map(), true), ("labels", map(), true)];
     schema.add_function(function("selects", SELECTS, parameters, Shape::Bool));
     schema
 }
 
+/// What is known of the object and of a request for it: that they are of one of the judged kinds, if all of them are known.
+fn subject(types: &Types, judged: Judged<'_>) -> (Shape, Shape) {
+    let unknown = (Shape::Any, Shape::Object(types.request));
+    if judged.has_other_bodies {
+        return unknown;
+    }
+    let mut found = Vec::new();
+    for (kind, named) in judged.kinds {
+        let versions = if named.is_empty() { &kind.versions } else { *named };
+        let known = versions.iter().filter_map(|version| types.of(&kind.group, version, &kind.kind));
+        let before = found.len();
+        found.extend(known);
+        if found.len() == before {
+            return unknown;
+        }
+    }
+    match &found[..] {
+        [] => unknown,
+        [only] => (Shape::Object(only.object), Shape::Object(only.request)),
+        several if several.len() <= MAX_TYPES => {
+            let one_of =
+                |id: fn(&KindTypes) -> ObjectId| Shape::OneOf(several.iter().map(id).map(Shape::Object).collect());
+            (one_of(|known| known.object), one_of(|known| known.request))
+        }
+        _ => unknown,
+    }
+}
+
 fn function(name: &str, id: FunctionId, parameters: [(&str, Shape, bool); 2], result: Shape) -> Function {
     let parameters = parameters.map(|(name, shape, required)| Parameter { name: name.to_owned(), shape, required });
     Function { name: name.to_owned(), parameters: parameters.into(), result, always: true, id }
-}
-
-/// Adds the types of the table, with the fields that the host computes for them.
-fn add_types(schema: &mut Schema) -> HashMap<&'static str, ObjectId> {
-    let is_type = |line: &&str| !line.starts_with(' ');
-    let ids: HashMap<&str, ObjectId> =
-        FIELDS.lines().filter(is_type).map(|name| (name, add_object(schema, name))).collect();
-    let image = add_image(schema);
-    let mut name = "";
-    let mut fields: HashMap<&str, HashMap<String, Field>> = HashMap::new();
-    for line in FIELDS.lines() {
-        match line.trim_start().split_once(' ') {
-            Some((field, shape)) => {
-                fields.entry(name).or_default().insert(field.to_owned(), Field::optional(shape_of(shape, &ids)));
-            }
-            None => name = line,
-        }
-    }
-    for (name, mut fields) in fields {
-        match name {
-            "Container" => {
-                fields.insert("containerType".to_owned(), Field::computed(Shape::Text, CONTAINER_TYPE));
-                fields.insert("image".to_owned(), Field::optional(Shape::TextWith(image)));
-            }
-            "SecurityContext" | "PodSecurityContext" => {
-                fields.insert("seccompProfileType".to_owned(), Field::computed(Shape::Text, SECCOMP_PROFILE_TYPE));
-            }
-            _ => {}
-        }
-        schema.set_fields(ids[name], fields);
-    }
-    ids
-}
-
-fn shape_of(text: &str, ids: &HashMap<&str, ObjectId>) -> Shape {
-    let inside = |open, close| text.strip_prefix(open).and_then(|text: &str| text.strip_suffix(close));
-    if let Some(element) = inside('[', ']') {
-        return Shape::list(shape_of(element, ids));
-    }
-    if let Some(value) = inside('{', '}') {
-        return Shape::map(shape_of(value, ids));
-    }
-    match text {
-        "text" => Shape::Text,
-        "int" => Shape::Int,
-        "bool" => Shape::Bool,
-        "float" => Shape::Float,
-        name => ids.get(name).map_or(Shape::Any, |id| Shape::Object(*id)),
-    }
-}
-
-fn add_image(schema: &mut Schema) -> ObjectId {
-    let image = add_object(schema, "image");
-    let parts = [("registry", IMAGE_REGISTRY), ("name", IMAGE_NAME), ("tag", IMAGE_TAG), ("sha256", IMAGE_SHA256)];
-    let fields = parts.map(|(name, part)| (name.to_owned(), Field::computed(Shape::Text, part)));
-    schema.set_fields(image, HashMap::from(fields));
-    image
-}
-
-fn add_request(schema: &mut Schema) -> ObjectId {
-    let user = add_object(schema, "userInfo");
-    let texts = || Shape::list(Shape::Text);
-    let fields = [("username", Shape::Text), ("uid", Shape::Text), ("groups", texts()), ("extra", Shape::map(texts()))];
-    schema.set_fields(user, fields.map(|(name, shape)| (name.to_owned(), Field::optional(shape))).into());
-    let request = add_object(schema, "request");
-    let fields = [
-        ("operation", Shape::Text),
-        ("dryRun", Shape::Bool),
-        ("userInfo", Shape::Object(user)),
-        ("object", Shape::Any),
-        ("oldObject", Shape::Any),
-        ("subResource", Shape::Text),
-        ("name", Shape::Text),
-        ("namespace", Shape::Text),
-    ];
-    schema.set_fields(request, fields.map(|(name, shape)| (name.to_owned(), Field::optional(shape))).into());
-    request
-}
-
-fn add_object(schema: &mut Schema, name: &str) -> ObjectId {
-    schema.add_object(Object { name: name.to_owned(), fields: HashMap::new(), open: false })
 }

@@ -50,6 +50,9 @@ pub struct Subject<'a> {
 /// The subresources by which a running pod gets containers or other resources. A request for one has the whole pod.
 pub(crate) const POD_SUBRESOURCES: [&str; 2] = ["ephemeralcontainers", "resize"];
 
+/// The subresources whose requests have an object of the kind itself. Others have something of their own: a scale, what `kubectl exec` asks for.
+pub(crate) const WHOLE_SUBRESOURCES: [&str; 5] = ["approval", "ephemeralcontainers", "finalize", "resize", "status"];
+
 /// An entry of the webhook configuration. A request may come by several, and each rule is asked by one of them.
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub enum Entry {

@@ -148,7 +148,8 @@ impl Type {
             || to.is_nil()
             || self.is_number() && to.is_number()
             || self.is_array() && to.is_array()
-            || self.is_map() && to.is_map() && (self.as_object().is_some() || to.as_object().is_some())
+            // What is known of objects does not change what they are: one may equal a map, or what less is known of.
+            || (self.as_object().is_some() || to.as_object().is_some()) && self.is_map() && to.is_map()
             || self.is_assignable(to)
     }
 
@@ -246,6 +247,15 @@ mod tests {
         check_comparable(Type::MAP, Type::ANY_KEY_MAP, false);
         check_comparable(Type::DURATION, Type::INT, false);
         check_comparable(Type::TIME, Type::TIME, true);
+    }
+
+    #[test]
+    fn an_object_may_equal_a_map_and_any_other_object() {
+        check_comparable(Type::object(1), Type::object(2), true);
+        check_comparable(Type::object(1), Type::MAP, true);
+        check_comparable(Type::GROUPS, Type::object(1), true);
+        check_comparable(Type::object(1), Type::TEXT, false);
+        check_comparable(Type::object(1), Type::MAP.array(), false);
     }
 
     #[test]

@@ -35,14 +35,34 @@ pub fn documents(count: usize) -> Vec<Document> {
     (0..count).map(numbered).collect()
 }
 
+/// A rule that reads an object by the types of its kind.
+pub fn typed() -> Document {
+    let rule = r#"{name: typed, match: {gvk: [{group: apps, kind: Deployment}]},
+        rule: 'object.spec.strategy.type == "Recreate" && any(object.spec.template.spec.containers, .livenessProbe == nil)'}"#;
+    from_yaml(rule, &Options::default()).expect("it is YAML").remove(0).document
+}
+
+/// The size of the table of types.
+pub fn table_of_types() -> u64 {
+    let file = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../engine/core/src/context/fields.txt");
+    fs::metadata(file).expect("the table is there").len()
+}
+
 /// Loads and compiles rules.
 pub fn rule_set(documents: &[Document]) -> RuleSet {
+    compiled(&sources(documents))
+}
+
+/// Loads rules.
+pub fn sources(documents: &[Document]) -> Vec<RuleSource> {
     let origin = || Origin::File { path: "rules.yaml".to_owned(), line: 1 };
-    let sources: Vec<RuleSource> = documents
-        .iter()
-        .map(|document| load(document.root(), origin(), Vec::new()).expect("the rules of the library are right"))
-        .collect();
-    let (rule_set, diagnostics) = compile(&sources, Kinds::builtin(), &ExprEngine);
-    assert!(diagnostics.is_empty() && rule_set.rules().len() == documents.len(), "{diagnostics:?}");
+    let load = |document: &Document| load(document.root(), origin(), Vec::new()).expect("these rules are right");
+    documents.iter().map(load).collect()
+}
+
+/// Compiles rules.
+pub fn compiled(sources: &[RuleSource]) -> RuleSet {
+    let (rule_set, diagnostics) = compile(sources, Kinds::builtin(), &ExprEngine);
+    assert!(diagnostics.is_empty() && rule_set.rules().len() == sources.len(), "{diagnostics:?}");
     rule_set
 }

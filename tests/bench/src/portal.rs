@@ -55,8 +55,7 @@ pub fn evaluate(expression: &dyn Expression, context: &Context<'_>, arena: &mut 
 pub fn schema() -> Schema {
     let mut schema = Schema::new();
     let image = IMAGE_FIELDS.iter().enumerate();
-    let image = image
-        .map(|(id, name)| ((*name).to_owned(), Field::computed(Shape::Text, ComputedId(id as u16))));
+    let image = image.map(|(id, name)| ((*name).to_owned(), Field::computed(Shape::Text, ComputedId(id as u16))));
     let image = Object { name: "Image".to_owned(), fields: image.collect(), open: false };
     let image = schema.add_object(image);
     let texts = || Shape::list(Shape::Text);

@@ -155,21 +155,25 @@ fn what_can_never_fit_is_told_when_a_rule_is_compiled() {
 
 #[test]
 fn sugar_on_an_object_that_is_not_typed_is_no_quiet_nil() {
-    check(
-        &pod_rule("any(object.spec.containers, .image.tag == 'latest')"),
+    check_in(
+        POD,
+        &pod_rule("any(cluster.pods.list('shop')[0].spec.containers, .image.tag == 'latest')"),
         POD,
         expect![[r#"
-            r failed: 1:36: cannot fetch tag from string
-             | any(object.spec.containers, .image.tag == 'latest')
-             |                                    ^"#]],
+            r failed: 1:58: cannot fetch tag from string
+             | any(cluster.pods.list('shop')[0].spec.containers, .image.tag == 'latest')
+             |                                                          ^
+            asked for pods in Some("shop"): Labels(Selector { requirements: {} })"#]],
     );
-    check(
-        &pod_rule("any(object.spec.containers, .containerType == 'init')"),
+    check_in(
+        POD,
+        &pod_rule("any(cluster.pods.list('shop')[0].spec.containers, .containerType == 'init')"),
         POD,
         expect![[r#"
-            Warning: rule r: rule: 1:30: `containerType` is worked out for Container where that is known: here it is a field like any other, and may be missing
-             | any(object.spec.containers, .containerType == 'init')
-             |                              ^"#]],
+            Warning: rule r: rule: 1:52: `containerType` is worked out for Container where that is known: here it is a field like any other, and may be missing
+             | any(cluster.pods.list('shop')[0].spec.containers, .containerType == 'init')
+             |                                                    ^
+            asked for pods in Some("shop"): Labels(Selector { requirements: {} })"#]],
     );
 }
 
@@ -409,16 +413,17 @@ fn a_plural_that_nobody_knows_is_shown_with_the_nearest_one() {
 
 #[test]
 fn a_selector_that_is_missing_selects_nothing() {
+    let service = "{apiVersion: v1, kind: Service, metadata: {name: a, namespace: shop}, spec: {}}";
     for lookup in [
         "cluster.pods.list('shop', object.spec.selector)",
         "cluster.pods.list('shop', nil)",
         "cluster.pods.list(selector=object.spec.selector, ns='shop')",
         "cluster.nodes.list(object.spec.selector)",
     ] {
-        let rule = format!("{}message: found\n", pod_rule(&format!("{lookup} == []")));
+        let rule = format!("name: r\nmatch: {{gvk: [{{kind: Service}}]}}\nrule: {lookup} == []\nmessage: found\n");
         let (rules, problems) = rules(&rule);
         assert_eq!(problems, Vec::<String>::new());
-        let evaluation = evaluate(&rules, &Objects(Vec::new()), &creation(&objects(POD)[0]), &Limits::default());
+        let evaluation = evaluate(&rules, &Objects(Vec::new()), &creation(&objects(service)[0]), &Limits::default());
         assert_eq!((evaluation.violations.len(), evaluation.reads.len()), (1, 0), "{lookup}");
     }
 }

@@ -11,10 +11,10 @@ use portal_expr::{Error, Facts, Moment, Phase, Schema, Segment};
 
 use crate::{
     context::{
-        self, CONTAINER, METADATA, OBJECT, REQUEST, SECURITY_CONTEXT, SPEC,
+        self, CONTAINER, Judged, METADATA, OBJECT, REQUEST, SECURITY_CONTEXT, SPEC,
         pod::{TEMPLATES, Template},
     },
-    event::Front,
+    event::{Front, WHOLE_SUBRESOURCES},
     kinds::{Kind, Kinds},
     language::{Expression, ExpressionEngine, guard},
     rule::{
@@ -111,9 +111,8 @@ impl<'a> Compiler<'a> {
         if judged.is_empty() {
             return None;
         }
-        let pods = judged.iter().all(|judged| judged.template.is_some());
-        let schema = if pods { &*context::PODS } else { &*context::ANY_KIND };
-        let expression = self.expression(schema, &judged)?;
+        let schema = self.schema(&judged, judged.iter().all(|judged| judged.template.is_some()));
+        let expression = self.expression(&schema, &judged)?;
         let facts = expression.facts();
         let per_container = facts.reads_root(CONTAINER);
         let reads_object =
@@ -125,7 +124,7 @@ impl<'a> Compiler<'a> {
             self.expand(&mut judged);
         }
         let lookups = self.lookups(&*expression);
-        let message = self.message(schema, &*expression, per_container);
+        let message = self.message(&schema, &*expression, per_container);
         let reads = |expression: &dyn Expression| expression.facts().reads_root(REQUEST);
         let is_told_request = message.as_ref().is_some_and(|message| message.expressions().any(reads));
         let fronts = match (reads_request, is_told_request) {
@@ -239,6 +238,14 @@ impl<'a> Compiler<'a> {
         }
     }
 
+    /// What the rule may name.
+    fn schema(&self, judged: &[JudgedKind], has_pods: bool) -> Schema {
+        let kinds: Vec<(&Kind, &[String])> = judged.iter().map(|judged| (&*judged.kind, &*judged.versions)).collect();
+        let has_body_of_its_own = |name: &String| !WHOLE_SUBRESOURCES.contains(&name.as_str());
+        let has_other_bodies = self.spec.matching.subresources.iter().any(has_body_of_its_own);
+        context::schema(Judged { kinds: &kinds, has_other_bodies, has_pods })
+    }
+
     fn expression(&mut self, schema: &Schema, judged: &[JudgedKind]) -> Option<Box<dyn Expression>> {
         let compiled = self.engine.compile(&self.spec.rule, schema);
         match compiled.and_then(|expression| expression.check_condition().map(|()| expression)) {
@@ -251,7 +258,7 @@ impl<'a> Compiler<'a> {
             Err(error) => {
                 // What is wrong may be that the kinds have no pods, and not the name.
                 let without = judged.iter().find(|judged| judged.template.is_none());
-                let hint = without.filter(|_| self.engine.compile(&self.spec.rule, &context::PODS).is_ok()).map(|judged| {
+                let hint = without.filter(|_| self.engine.compile(&self.spec.rule, &self.schema(judged, true)).is_ok()).map(|judged| {
                     format!(
                         "`container`, `spec` and `securityContext` are those of a pod, and `{}` has none: use `object`",
                         judged.kind.kind

@@ -168,13 +168,16 @@ impl<'s> Compiler<'s> {
         let Some(first) = objects.next() else {
             return self.error(at, format!("a value that is {} has no field `{name}`", base.kind));
         };
-        let (mut names, mut fields) = (first.name.clone(), Vec::from_iter(first.fields.keys().map(String::as_str)));
+        let (mut names, mut fields) = (vec![&*first.name], Vec::from_iter(first.fields.keys().map(String::as_str)));
         for object in objects {
-            names = format!("{names} or {}", object.name);
+            // Objects that differ in what is known of their fields may have one name.
+            if !names.contains(&&*object.name) {
+                names.push(&object.name);
+            }
             fields.extend(object.fields.keys().map(String::as_str));
         }
         let hint = suggest::hint(name, fields.into_iter());
-        self.error(at, format!("{names} has no field `{name}`{hint}"))
+        self.error(at, format!("{} has no field `{name}`{hint}", names.join(" or ")))
     }
 
     /// One field further down a path.

@@ -1,5 +1,5 @@
 //! Rules by the thousand, and `portal check` on pods by the thousand: `checks PORTAL [--details]`. Reading the same files with the
-//! YAML parser and nothing else is `checks drain PATH`.
+//! YAML parser and nothing else is `checks drain PATH`. Compiling the first rule of a process and others after it is `checks first`.
 
 use std::error::Error;
 use std::fs;
@@ -10,7 +10,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use portal_bench::library;
-use portal_bench::measure::{Samples, nanoseconds};
+use portal_bench::measure::{Samples, nanoseconds, repeats};
 use portal_bench::row::{self, Goal, Row};
 use portal_document::{Interning, Options, from_yaml};
 
@@ -38,8 +38,13 @@ fn main() -> Result<(), Box<dyn Error>> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     match &arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
         ["drain", path] => drain(Path::new(path)),
+        ["first"] => {
+            first();
+            Ok(())
+        }
         [portal, rest @ ..] => {
             compile();
+            types()?;
             check(Path::new(portal), rest.contains(&"--details"))
         }
         [] => Err("usage: checks PORTAL [--details]".into()),
@@ -59,6 +64,49 @@ fn compile() {
         must: Some(Goal::AtMost(1.0)),
         ..Row::default()
     });
+}
+
+/// Prints how many nanoseconds it takes to compile a rule that reads a typed object: the first one, for which the types are read, and
+/// one after it.
+fn first() {
+    let sources = library::sources(&[library::typed()]);
+    let mut work = || drop(black_box(library::compiled(&sources)));
+    let first = nanoseconds(1, &mut work);
+    println!("{first} {}", nanoseconds(repeats(&mut work), work));
+}
+
+/// What the types of all kinds cost. A process reads them once, so that each measurement is a process.
+fn types() -> Result<(), Box<dyn Error>> {
+    row::print(&Row {
+        what: "table of Kubernetes' types".to_owned(),
+        value: library::table_of_types() as f64 / 1e3,
+        unit: "KB",
+        must: Some(Goal::AtMost(400.0)),
+        exact: true,
+        ..Row::default()
+    });
+    let (mut firsts, mut others) = (Vec::new(), Vec::new());
+    for _ in 0..ROUNDS {
+        let told = Command::new(std::env::current_exe()?).arg("first").output()?.stdout;
+        let told = String::from_utf8(told)?;
+        let (first, other) =
+            told.trim().split_once(' ').ok_or("`checks first` says something else than two numbers")?;
+        firsts.push(first.parse::<f64>()? / 1e6);
+        others.push(other.parse::<f64>()? / 1e3);
+    }
+    let print = |what: &str, unit, samples: Samples, must| {
+        row::print(&Row {
+            what: what.to_owned(),
+            value: samples.median(),
+            unit,
+            spread: Some(samples.spread()),
+            must: Some(Goal::AtMost(must)),
+            ..Row::default()
+        });
+    };
+    print("compile the first rule of a process", "ms", Samples::new(firsts), 5.0);
+    print("compile a rule that reads a typed object", "µs", Samples::new(others), 100.0);
+    Ok(())
 }
 
 /// `portal check` on the same pods in one file and in many, against reading them.

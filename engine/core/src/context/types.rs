@@ -1,0 +1,298 @@
+//! The types of Kubernetes, read once from the table that a test writes, and what rules see beyond them: objects that have been given
+//! a name, and the fields that the host computes.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::{Arc, LazyLock};
+
+use portal_expr::{Field, Object, ObjectId, Schema, Shape};
+
+use super::{
+    CONTAINER_TYPE, IMAGE_NAME, IMAGE_REGISTRY, IMAGE_SHA256, IMAGE_TAG, SECCOMP_PROFILE_TYPE,
+    pod::{CONTAINER_TYPES, ContainerType},
+};
+use crate::kinds::Kinds;
+
+/// Every type that a rule can get to.
+pub(crate) struct Types {
+    /// The objects, and no root.
+    pub(crate) schema: Schema,
+    /// What rules see of a kind, by `apiVersion` and `kind` with a space between them.
+    kinds: HashMap<&'static str, KindTypes>,
+    /// The metadata of objects of which so much is known.
+    metadata: [ObjectId; 3],
+    pub(crate) pod: PodTypes,
+    /// A request for an object of which nothing is known.
+    pub(crate) request: ObjectId,
+}
+
+/// What rules see of a kind in one version.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct KindTypes {
+    pub(crate) object: ObjectId,
+    pub(crate) request: ObjectId,
+}
+
+/// What rules see of a pod, with the fields that the host computes.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct PodTypes {
+    pub(crate) container: ObjectId,
+    pub(crate) spec: ObjectId,
+    pub(crate) security_context: ObjectId,
+}
+
+/// What is always there in the metadata of an object.
+#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
+pub(crate) enum Identity {
+    /// Nothing: it is not stored, or something else than the object is judged.
+    None,
+    Name,
+    NameAndNamespace,
+}
+
+/// Builds objects, which refer to each other.
+struct Builder {
+    schema: Schema,
+    ids: HashMap<&'static str, ObjectId>,
+}
+
+/// The kinds and the types of Kubernetes 1.36, as its API server describes them. A line is one of these:
+///
+/// ```text
+/// apps/v1 Deployment = Deployment        objects of this version and kind are of this type
+/// Container                              the type of this name has the fields below
+///   name! text                           a field, with `!` if every object has it
+///   args [text]                          a list; a map from text is {text}
+///   imagePullPolicy text(Always|Never)   one of these texts
+/// ```
+///
+/// A field is `text`, `int`, `float`, `bool`, a `quantity`, `any` of which nothing is known, or of a type. Of types that share a name
+/// each has its group and version too: `core/v1/Event`.
+const TABLE: &str = include_str!("fields.txt");
+
+/// What an amount is to the language: text, as long as it compares amounts with nothing else. Then `Shape::Quantity`.
+pub(super) const QUANTITY: Shape = Shape::Text;
+
+/// All types, for all rules.
+pub(crate) static TYPES: LazyLock<Types> = LazyLock::new(Types::read);
+
+impl Types {
+    fn read() -> Types {
+        let mut builder = Builder { schema: Schema::new(), ids: HashMap::new() };
+        builder.add_table();
+        let metadata = builder.add_metadata();
+        let pod = builder.add_pod();
+        let user = builder.add_user();
+        let request = builder.add_request(user, &Shape::Any);
+        let mut kinds = HashMap::new();
+        for (kind, name) in TABLE.lines().map_while(|line| line.split_once(" = ")) {
+            let object = builder.add_kind(kind, name, &metadata);
+            let request = builder.add_request(user, &Shape::Object(object));
+            kinds.insert(kind, KindTypes { object, request });
+        }
+        Types { schema: builder.schema, kinds, metadata, pod, request }
+    }
+
+    /// What rules see of objects of a kind in a version, if Kubernetes has said it.
+    pub(crate) fn of(&self, group: &str, version: &str, kind: &str) -> Option<KindTypes> {
+        let separator = if group.is_empty() { "" } else { "/" };
+        self.kinds.get(&*format!("{group}{separator}{version} {kind}")).copied()
+    }
+
+    /// The metadata of objects that have at least so much.
+    pub(crate) fn metadata(&self, identity: Identity) -> ObjectId {
+        self.metadata[identity as usize]
+    }
+}
+
+impl Identity {
+    /// What objects of a kind have by the time that rules see them: the API server gives a name to whatever it is about to store.
+    pub(crate) fn of(group: &str, kind: &str, is_namespaced: bool) -> Identity {
+        match group {
+            // These are questions, which it answers and forgets.
+            "authentication.k8s.io" | "authorization.k8s.io" if kind.ends_with("Review") => Identity::None,
+            _ if is_namespaced => Identity::NameAndNamespace,
+            _ => Identity::Name,
+        }
+    }
+}
+
+impl Builder {
+    fn add(&mut self, name: &str) -> ObjectId {
+        self.schema.add_object(Object { name: name.to_owned(), fields: HashMap::new(), open: false })
+    }
+
+    /// Adds an object with these fields.
+    fn add_with(&mut self, name: &str, fields: HashMap<String, Field>) -> ObjectId {
+        let id = self.add(name);
+        self.schema.set_fields(id, fields);
+        id
+    }
+
+    /// The fields of a type of the table.
+    fn fields(&self, name: &str) -> HashMap<String, Field> {
+        self.schema.object(self.ids[name]).fields.clone()
+    }
+
+    /// Adds the types as they are in the table.
+    fn add_table(&mut self) {
+        let is_type = |line: &&str| !line.contains(' ');
+        for name in TABLE.lines().filter(is_type) {
+            let id = self.add(name);
+            self.ids.insert(name, id);
+        }
+        let mut lines = TABLE.lines().skip_while(|line| line.contains(' ')).peekable();
+        while let Some(name) = lines.next() {
+            let mut fields = HashMap::new();
+            while let Some((field, shape)) =
+                lines.next_if(|line| line.contains(' ')).and_then(|line| line.trim_start().split_once(' '))
+            {
+                let mut shape = self.shape(shape);
+                if let ("selector", Shape::Map { never_nil, .. }) = (field, &mut shape) {
+                    // A Service without a selector selects nothing, and a lookup with an empty one would find everything.
+                    *never_nil = false;
+                }
+                match field.strip_suffix('!') {
+                    Some(field) => fields.insert(field.to_owned(), Field::required(shape)),
+                    None => fields.insert(field.to_owned(), Field::optional(shape)),
+                };
+            }
+            self.schema.set_fields(self.ids[name], fields);
+        }
+    }
+
+    fn shape(&self, text: &str) -> Shape {
+        let inside = |open, close| text.strip_prefix(open).and_then(|text: &str| text.strip_suffix(close));
+        if let Some(element) = inside("[", ']') {
+            return Shape::list(self.shape(element));
+        }
+        if let Some(value) = inside("{", '}') {
+            return Shape::map(self.shape(value));
+        }
+        if let Some(words) = inside("text(", ')') {
+            return word(words.split('|'));
+        }
+        match text {
+            "text" => Shape::Text,
+            "int" => Shape::Int,
+            "bool" => Shape::Bool,
+            "float" => Shape::Float,
+            "quantity" => QUANTITY,
+            name => self.ids.get(name).map_or(Shape::Any, |id| Shape::Object(*id)),
+        }
+    }
+
+    /// Adds the metadata of objects, by what is always there. That of a template is as the table has it.
+    fn add_metadata(&mut self) -> [ObjectId; 3] {
+        let mut add = |names: &[&str]| {
+            let mut fields = self.fields("ObjectMeta");
+            fields.extend(names.iter().map(|name| ((*name).to_owned(), Field::required(Shape::Text))));
+            self.add_with("ObjectMeta", fields)
+        };
+        [add(&[]), add(&["name"]), add(&["name", "namespace"])]
+    }
+
+    /// Adds what objects of a kind are: their type, and what the kind says about them.
+    fn add_kind(&mut self, api_version_and_kind: &str, name: &str, metadata: &[ObjectId; 3]) -> ObjectId {
+        let (api_version, kind) = api_version_and_kind.split_once(' ').unwrap_or_default();
+        let group = api_version.split_once('/').map_or("", |(group, _)| group);
+        let is_namespaced = Kinds::builtin().get(group, kind).is_some_and(|kind| kind.namespaced);
+        let metadata = metadata[Identity::of(group, kind, is_namespaced) as usize];
+        let mut fields = self.fields(name);
+        fields.extend([
+            required("apiVersion", word([api_version])),
+            required("kind", word([kind])),
+            required("metadata", Shape::Object(metadata)),
+        ]);
+        self.add_with(name, fields)
+    }
+
+    /// Adds the types of a pod once more, with the fields that the host computes and for what leads to them. What is reached below
+    /// `object` is as Kubernetes has it.
+    fn add_pod(&mut self) -> PodTypes {
+        let names = ["Container", "PodSpec", "PodSecurityContext", "SecurityContext"];
+        let [container, spec, pod_security_context, security_context] = names.map(|name| self.add(name));
+        let mut others: HashMap<ObjectId, ObjectId> = names
+            .map(|name| self.ids[name])
+            .into_iter()
+            .zip([container, spec, pod_security_context, security_context])
+            .collect();
+        // A container that comes later has the fields of others and one more: to a rule they are of one type.
+        others.insert(self.ids["EphemeralContainer"], container);
+        let image = self.add_image();
+        for name in names {
+            let mut fields = self.fields(name);
+            match name {
+                "Container" => {
+                    let own: HashSet<String> = fields.keys().cloned().collect();
+                    fields
+                        .extend(self.fields("EphemeralContainer").into_iter().filter(|(name, _)| !own.contains(name)));
+                    let types = word(CONTAINER_TYPES.map(ContainerType::name));
+                    fields.insert("containerType".to_owned(), Field::computed(types, CONTAINER_TYPE));
+                    fields.insert("image".to_owned(), Field::optional(Shape::TextWith(image)));
+                }
+                "SecurityContext" | "PodSecurityContext" => {
+                    let profile_type =
+                        self.fields("SeccompProfile").remove("type").map_or(Shape::Text, |field| field.shape);
+                    fields.insert("seccompProfileType".to_owned(), Field::computed(profile_type, SECCOMP_PROFILE_TYPE));
+                }
+                _ => {}
+            }
+            fields.values_mut().for_each(|field| replace(&mut field.shape, &others));
+            self.schema.set_fields(others[&self.ids[name]], fields);
+        }
+        PodTypes { container, spec, security_context: pod_security_context }
+    }
+
+    fn add_image(&mut self) -> ObjectId {
+        let parts = [("registry", IMAGE_REGISTRY), ("name", IMAGE_NAME), ("tag", IMAGE_TAG), ("sha256", IMAGE_SHA256)];
+        let fields = parts.map(|(name, part)| (name.to_owned(), Field::computed(Shape::Text, part)));
+        self.add_with("image", fields.into())
+    }
+
+    fn add_user(&mut self) -> ObjectId {
+        let texts = || Shape::list(Shape::Text);
+        let fields = [
+            required("username", Shape::Text),
+            optional("uid", Shape::Text),
+            optional("groups", texts()),
+            optional("extra", Shape::map(texts())),
+        ];
+        self.add_with("userInfo", fields.into())
+    }
+
+    /// Adds a request for such an object.
+    fn add_request(&mut self, user: ObjectId, object: &Shape) -> ObjectId {
+        let fields = [
+            required("operation", word(["CREATE", "UPDATE", "DELETE", "CONNECT"])),
+            optional("dryRun", Shape::Bool),
+            required("userInfo", Shape::Object(user)),
+            optional("object", object.clone()),
+            optional("oldObject", object.clone()),
+            optional("subResource", Shape::Text),
+            optional("name", Shape::Text),
+            optional("namespace", Shape::Text),
+        ];
+        self.add_with("request", fields.into())
+    }
+}
+
+fn required(name: &str, shape: Shape) -> (String, Field) {
+    (name.to_owned(), Field::required(shape))
+}
+
+fn optional(name: &str, shape: Shape) -> (String, Field) {
+    (name.to_owned(), Field::optional(shape))
+}
+
+fn word<'a>(words: impl IntoIterator<Item = &'a str>) -> Shape {
+    Shape::Word(words.into_iter().map(str::to_owned).collect::<Arc<[String]>>())
+}
+
+/// Puts other objects in the place of some.
+fn replace(shape: &mut Shape, others: &HashMap<ObjectId, ObjectId>) {
+    match shape {
+        Shape::Object(id) => *id = others.get(id).copied().unwrap_or(*id),
+        Shape::List { element: inner, .. } | Shape::Map { value: inner, .. } => replace(inner, others),
+        _ => {}
+    }
+}
