@@ -1,6 +1,7 @@
 //! Judges the objects of files, on every core.
 
 use std::cell::LazyCell;
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Mutex;
@@ -11,7 +12,7 @@ use std::thread;
 use portal_core::{
     evaluate::{Evaluation, evaluate},
     event::{Event, Operation, Subject},
-    kinds::Kinds,
+    kinds::{Assumed, Kinds},
     manifest::{Item, Manifest, Problem, items},
     review::Review,
     rule::{RequestReads, RuleSet},
@@ -20,7 +21,14 @@ use portal_crds::EnforcementAction;
 use portal_document::{Interning, Node};
 use portal_expr::{Limits, Moment};
 
-use crate::check::{Arguments, cluster::Cluster, files, progress::Progress, rules::Loaded};
+use crate::check::{
+    Arguments,
+    cluster::Cluster,
+    files,
+    progress::Progress,
+    rules::{self, Loaded},
+    unknown::{Unknown, UnknownKind},
+};
 use crate::clock;
 
 /// What came of judging everything.
@@ -31,6 +39,9 @@ pub(crate) struct Judgement {
     pub(crate) violations: Vec<Found>,
     pub(crate) failures: Vec<Failed>,
     pub(crate) warnings: Vec<Problem>,
+    /// What rules name although nothing defines it.
+    pub(crate) assumed: BTreeSet<Assumed>,
+    pub(crate) unknown: Vec<UnknownKind>,
 }
 
 /// Where an object is, and what it is called.
@@ -84,6 +95,7 @@ struct Outcome {
     reviews: usize,
     violations: Vec<Found>,
     failures: Vec<Failed>,
+    unknown: Unknown,
 }
 
 /// How much text goes to a worker at once.
@@ -116,13 +128,19 @@ pub(crate) fn judge(loaded: &Loaded, arguments: &Arguments) -> Judgement {
     outcome.failures.sort_by(|one, other| one.location.cmp(&other.location));
     outcome.violations.sort_by(|one, other| one.location.cmp(&other.location));
     failures.append(&mut outcome.failures);
+    let (unknown, known) = outcome.unknown.settle(|| rules::definitions(&[&arguments.rules, &arguments.cluster]));
+    if arguments.strict {
+        failures.extend(unknown.iter().map(UnknownKind::failed));
+    }
     Judgement {
-        objects: outcome.objects,
+        objects: outcome.objects + known,
         rules: loaded.rules.rules().len(),
         skipped: if outcome.objects > outcome.reviews { skipped.len() } else { 0 },
         violations: outcome.violations,
         failures,
         warnings: loaded.warnings.clone(),
+        assumed: loaded.assumed.clone(),
+        unknown,
     }
 }
 
@@ -153,6 +171,7 @@ fn run(work: &Work<'_>, paths: &[PathBuf]) -> Outcome {
                     outcome.reviews += own.reviews;
                     outcome.violations.append(&mut own.violations);
                     outcome.failures.append(&mut own.failures);
+                    outcome.unknown.append(own.unknown);
                 }
             });
         }
@@ -216,10 +235,10 @@ impl Work<'_> {
     }
 
     fn judge_content(&self, object: Node<'_>, location: Location, outcome: &mut Outcome) {
-        outcome.objects += 1;
         let is_review = object.get_str("kind").and_then(Node::as_str) == Some("AdmissionReview");
         outcome.reviews += usize::from(is_review);
         if is_review || self.only_reviews {
+            outcome.objects += 1;
             self.judge_review(object, location, outcome);
         } else {
             self.judge_object(object, location, outcome);
@@ -244,8 +263,15 @@ impl Work<'_> {
             return outcome.failures.push(Failed::whole(location, error));
         };
         let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
-        // No rule judges a kind that is not known: rules can name known kinds only.
-        let Some(kind) = self.kinds.get(group, kind) else { return };
+        // No rule judges a kind that is not known: what rules name is known.
+        let Some(kind) = self.kinds.get(group, kind) else {
+            location.name_after_manifest(object, api_version, kind);
+            return outcome.unknown.add(location);
+        };
+        outcome.objects += 1;
+        if let Some(defined) = rules::custom_kind(object) {
+            outcome.unknown.define(defined);
+        }
         let Some(subject) = Subject::of(object, kind, version, files::DEFAULT_NAMESPACE) else {
             return outcome.failures.push(Failed::whole(location, "the object is too large to be judged"));
         };
@@ -290,6 +316,14 @@ impl Location {
         self.kind = event.kind.kind.clone();
         self.namespace = event.namespace.filter(|_| event.kind.namespaced).map(str::to_owned);
         self.name = event.name.to_owned();
+    }
+
+    /// Of a kind that is not known, no more can be said than what its object says itself.
+    fn name_after_manifest(&mut self, object: Node<'_>, api_version: &str, kind: &str) {
+        let metadata = |name| object.get_str("metadata")?.get_str(name).and_then(Node::as_str).map(str::to_owned);
+        (self.api_version, self.kind) = (api_version.to_owned(), kind.to_owned());
+        self.namespace = metadata("namespace");
+        self.name = metadata("name").or_else(|| metadata("generateName")).unwrap_or_default();
     }
 }
 

@@ -1,10 +1,10 @@
 //! Rules from files, and the kinds that they may name.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::path::PathBuf;
 
 use portal_core::{
-    kinds::{Kind, Kinds},
+    kinds::{Assumed, Kind, Kinds},
     language::ExprEngine,
     manifest::{Manifest, Problem, items},
     rule::{
@@ -24,11 +24,14 @@ use crate::clock;
 pub(crate) struct Loaded {
     pub(crate) rules: RuleSet,
     pub(crate) kinds: Kinds,
+    /// What the rules name although nothing defines it.
+    pub(crate) assumed: BTreeSet<Assumed>,
     pub(crate) errors: Vec<Problem>,
     pub(crate) warnings: Vec<Problem>,
 }
 
-/// Loads rules. The kinds are those of Kubernetes, and of the custom resources that the files define.
+/// Loads rules. The kinds are those of Kubernetes and of Portal, of the custom resources that the files define, and what rules name
+/// although nothing defines it.
 pub(crate) fn load(rules: &[PathBuf], files: &[PathBuf], cluster: &[PathBuf]) -> Loaded {
     let mut errors = Vec::new();
     let mut sources: Vec<RuleSource> = Vec::new();
@@ -47,11 +50,13 @@ pub(crate) fn load(rules: &[PathBuf], files: &[PathBuf], cluster: &[PathBuf]) ->
         sources.append(&mut file.sources);
         manifests.insert(manifest.file().to_owned(), manifest);
     }
-    let (mut rule_set, mut diagnostics) = compile(&sources, Kinds::builtin(), &ExprEngine);
-    let mut kinds = Kinds::builtin().clone();
+    let mut kinds = Kinds::builtin().with(own_kinds());
+    let mut assumed = BTreeSet::new();
+    let (mut rule_set, mut diagnostics) = compile(&sources, &kinds, &ExprEngine);
     if diagnostics.iter().any(|diagnostic| diagnostic.awaits_kind) {
-        let everywhere: Vec<PathBuf> = rules.iter().chain(files).chain(cluster).cloned().collect();
-        kinds = kinds.with(custom_kinds(&files::expand(&everywhere, &mut Vec::new())));
+        kinds = kinds.with(definitions(&[rules, files, cluster]));
+        let named = sources.iter().flat_map(|source| &source.spec.matching.gvk);
+        (kinds, assumed) = kinds.assuming(named);
         (rule_set, diagnostics) = compile(&sources, &kinds, &ExprEngine);
     }
     diagnostics.extend(sources.iter().flat_map(|source| ended_exceptions(source, clock::now())));
@@ -67,12 +72,13 @@ pub(crate) fn load(rules: &[PathBuf], files: &[PathBuf], cluster: &[PathBuf]) ->
             Level::Warning => warnings.push(problem),
         }
     }
-    Loaded { rules: rule_set, kinds, errors, warnings }
+    Loaded { rules: rule_set, kinds, assumed, errors, warnings }
 }
 
-/// The kinds that custom resource definitions in files define.
-fn custom_kinds(paths: &[PathBuf]) -> Vec<Kind> {
+/// The kinds that custom resource definitions in files and folders define.
+pub(crate) fn definitions(paths: &[&[PathBuf]]) -> Vec<Kind> {
     let mut kinds = Vec::new();
+    let paths = files::expand(&paths.concat(), &mut Vec::new());
     let manifests = paths.iter().filter_map(|path| files::read(path).ok());
     for manifest in manifests.filter(|manifest| manifest.mentions("CustomResourceDefinition")) {
         for placed in manifest.documents(Interning::LookUpOnly).0 {
@@ -83,7 +89,20 @@ fn custom_kinds(paths: &[PathBuf]) -> Vec<Kind> {
     kinds
 }
 
-fn custom_kind(object: Node<'_>) -> Option<Kind> {
+/// The kinds of Portal itself: a cluster that has rules serves them.
+fn own_kinds() -> impl Iterator<Item = Kind> {
+    portal_crds::definitions().into_iter().map(|definition| definition.spec).map(|spec| Kind {
+        group: spec.group,
+        kind: spec.names.kind,
+        plural: spec.names.plural,
+        versions: spec.versions.into_iter().map(|version| version.name).collect(),
+        namespaced: spec.scope == "Namespaced",
+        subresources: vec!["status".to_owned()],
+    })
+}
+
+/// The kind that an object defines, if it is a definition.
+pub(crate) fn custom_kind(object: Node<'_>) -> Option<Kind> {
     let text = |node: Node<'_>, name: &str| node.get_str(name).and_then(Node::as_str).map(str::to_owned);
     if text(object, "kind")? != "CustomResourceDefinition" {
         return None;

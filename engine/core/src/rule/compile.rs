@@ -2,6 +2,7 @@
 
 mod actions;
 mod lookups;
+mod unknown;
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -9,13 +10,14 @@ use std::sync::Arc;
 use portal_crds::RuleSpec;
 use portal_expr::{Error, Facts, Moment, Phase, Schema, Segment};
 
+use self::unknown::unknown_kind;
 use crate::{
     context::{
         self, CONTAINER, METADATA, OBJECT, REQUEST, SECURITY_CONTEXT, SPEC,
         pod::{TEMPLATES, Template},
     },
     event::Front,
-    kinds::{Kind, Kinds},
+    kinds::Kinds,
     language::{Expression, ExpressionEngine, guard},
     rule::{
         JudgedKind, RequestReads, Rule, RuleSet,
@@ -163,7 +165,8 @@ impl<'a> Compiler<'a> {
         let (matching, own) = (&self.spec.matching, self.source.id.namespace.clone());
         let namespace = self.kinds.get("", "Namespace");
         if matching.namespace_selector.is_some() && namespace.is_none() {
-            self.missing(&steps(&["match", "namespaceSelector"]), Level::Error, self.unknown_kind("", "Namespace"));
+            let message = "no kind `Namespace` is served in the core group".to_owned();
+            self.missing(&steps(&["match", "namespaceSelector"]), Level::Error, message);
         }
         Matching::new(matching, &self.spec.exceptions, own, namespace)
     }
@@ -182,7 +185,7 @@ impl<'a> Compiler<'a> {
                 ]
             };
             let Some(kind) = self.kinds.get(&gvk.group, &gvk.kind) else {
-                missing.push((field("kind"), self.unknown_kind(&gvk.group, &gvk.kind)));
+                missing.push((field("kind"), unknown_kind(self.kinds, gvk)));
                 continue;
             };
             if gvk.version != "*" && !kind.versions.contains(&gvk.version) {
@@ -221,22 +224,6 @@ impl<'a> Compiler<'a> {
             self.missing(&field, level, message);
         }
         judged
-    }
-
-    fn unknown_kind(&self, group: &str, kind: &str) -> String {
-        let elsewhere: Vec<&Kind> = self.kinds.iter().filter(|candidate| candidate.kind == kind).collect();
-        let name = if group.is_empty() { "the core group".to_owned() } else { format!("group `{group}`") };
-        match &elsewhere[..] {
-            [] => {
-                let nearest = portal_expr::nearest(kind, self.kinds.iter().map(|kind| kind.kind.as_str()));
-                let hint = nearest.map(|nearest| format!(", did you mean `{nearest}`?")).unwrap_or_default();
-                format!("no kind `{kind}` is served in {name}{hint}")
-            }
-            found => {
-                let groups: Vec<String> = found.iter().map(|kind| format!("`group: {:?}`", kind.group)).collect();
-                format!("no kind `{kind}` is served in {name}: write {}", groups.join(" or "))
-            }
-        }
     }
 
     fn expression(&mut self, schema: &Schema, judged: &[JudgedKind]) -> Option<Box<dyn Expression>> {
