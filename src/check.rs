@@ -7,6 +7,7 @@ mod notes;
 mod progress;
 mod report;
 mod rules;
+mod skipped;
 mod unknown;
 
 use std::path::PathBuf;
@@ -20,7 +21,8 @@ pub(crate) use self::report::action_name;
 /// Judge objects in files by rules, without a cluster
 ///
 /// Objects are judged as if they were created; one without a namespace is in `default`. What a rule looks up is answered
-/// from the files themselves, and from those of `--cluster`. A file or a folder without any object is an error.
+/// from the files themselves, and from those of `--cluster`. A file or a folder without any object is an error. Files of a
+/// folder that hold none are counted and told: values and templates of a chart, what kustomize reads.
 ///
 /// The kinds are those of Kubernetes, and those that CustomResourceDefinitions among the rules, the files and `--cluster` define. A kind
 /// that only a rule names is judged by what the rule's `match` says. Objects of any other kind are counted and told.
@@ -50,7 +52,7 @@ pub(crate) struct Arguments {
     /// Fail also for violations of rules that only warn
     #[arg(long)]
     warn_as_error: bool,
-    /// Fail also for objects of kinds that are not known, which no rule can judge
+    /// Fail also for objects of kinds that are not known, which no rule can judge, and for files of folders that hold no object
     #[arg(long)]
     strict: bool,
 }

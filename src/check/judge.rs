@@ -27,6 +27,7 @@ use crate::check::{
     files,
     progress::Progress,
     rules::{self, Loaded},
+    skipped::{self, Doubts},
     unknown::{Unknown, UnknownKind},
 };
 use crate::clock;
@@ -42,6 +43,10 @@ pub(crate) struct Judgement {
     /// What rules name although nothing defines it.
     pub(crate) assumed: BTreeSet<Assumed>,
     pub(crate) unknown: Vec<UnknownKind>,
+    /// Whether those are failures too.
+    pub(crate) is_strict: bool,
+    /// Files of folders that hold no object, and why.
+    pub(crate) skipped_files: Vec<Failed>,
 }
 
 /// Where an object is, and what it is called.
@@ -96,20 +101,22 @@ struct Outcome {
     violations: Vec<Found>,
     failures: Vec<Failed>,
     unknown: Unknown,
+    doubts: Doubts,
 }
 
 /// How much text goes to a worker at once.
 const PIECE_BYTES: usize = 256 << 10;
 
 pub(crate) fn judge(loaded: &Loaded, arguments: &Arguments) -> Judgement {
-    let mut problems = Vec::new();
+    let (mut problems, mut skipped_cluster_files) = (Vec::new(), Vec::new());
     let paths = files::expand(&arguments.files, &mut problems);
     let (skipped, rules): (Vec<_>, Vec<_>) =
         loaded.rules.rules().iter().cloned().partition(|rule| rule.request == RequestReads::Everything);
     let looks_up = loaded.rules.rules().iter().any(|rule| rule.looks_up());
     let needs_request = rules.iter().any(|rule| rule.names_request);
     let cluster = if looks_up {
-        Cluster::read(&arguments.cluster, &paths, &loaded.kinds, &mut problems)
+        let skipped = (!arguments.strict).then_some(&mut skipped_cluster_files);
+        Cluster::read(&arguments.cluster, &paths, &loaded.kinds, &mut problems, skipped)
     } else {
         Cluster::default()
     };
@@ -123,6 +130,9 @@ pub(crate) fn judge(loaded: &Loaded, arguments: &Arguments) -> Judgement {
         now: clock::now(),
     };
     let mut outcome = run(&work, &paths);
+    let (mut wrong, mut skipped_files) = outcome.doubts.settle(&paths, &arguments.files, arguments.strict);
+    outcome.failures.append(&mut wrong);
+    skipped_files.extend(skipped_cluster_files.into_iter().map(|problem| unread(0, problem)));
     let mut failures: Vec<Failed> =
         loaded.errors.iter().cloned().chain(problems).map(|problem| unread(0, problem)).collect();
     outcome.failures.sort_by(|one, other| one.location.cmp(&other.location));
@@ -141,6 +151,8 @@ pub(crate) fn judge(loaded: &Loaded, arguments: &Arguments) -> Judgement {
         warnings: loaded.warnings.clone(),
         assumed: loaded.assumed.clone(),
         unknown,
+        is_strict: arguments.strict,
+        skipped_files,
     }
 }
 
@@ -172,6 +184,7 @@ fn run(work: &Work<'_>, paths: &[PathBuf]) -> Outcome {
                     outcome.violations.append(&mut own.violations);
                     outcome.failures.append(&mut own.failures);
                     outcome.unknown.append(own.unknown);
+                    outcome.doubts.append(own.doubts);
                 }
             });
         }
@@ -196,11 +209,11 @@ fn run(work: &Work<'_>, paths: &[PathBuf]) -> Outcome {
     progress.end();
     let mut outcome = outcome.into_inner().unwrap_or_default();
     let empty = firsts.into_iter().filter(|(order, _)| !filled[*order].load(Ordering::Relaxed));
-    outcome.failures.extend(empty.map(|(order, problem)| unread(order, problem)));
+    empty.for_each(|(order, problem)| outcome.doubts.add_empty(order, problem));
     outcome
 }
 
-fn unread(order: usize, problem: Problem) -> Failed {
+pub(crate) fn unread(order: usize, problem: Problem) -> Failed {
     let location = Location { order, file: problem.file.to_string(), line: problem.line, ..Location::default() };
     let rule = problem.rule.map(|rule| rule.to_string());
     Failed { location, column: problem.column, rule, error: problem.message }
@@ -211,7 +224,8 @@ impl Work<'_> {
     fn judge_piece(&self, order: usize, piece: &Manifest, outcome: &mut Outcome) -> bool {
         let (documents, problems) = piece.documents(Interning::Add);
         let has_content = !documents.is_empty() || !problems.is_empty();
-        outcome.failures.extend(problems.into_iter().map(|problem| unread(order, problem)));
+        let problems = problems.into_iter();
+        outcome.failures.extend(problems.filter_map(|problem| outcome.doubts.add_template(order, piece, problem)));
         for placed in &documents {
             let items = items(placed.document.root());
             // The lines of a list's items are looked for when something is said of one.
@@ -239,6 +253,7 @@ impl Work<'_> {
         outcome.reviews += usize::from(is_review);
         if is_review || self.only_reviews {
             outcome.objects += 1;
+            outcome.doubts.hold(location.order);
             self.judge_review(object, location, outcome);
         } else {
             self.judge_object(object, location, outcome);
@@ -258,10 +273,15 @@ impl Work<'_> {
 
     fn judge_object(&self, object: Node<'_>, mut location: Location, outcome: &mut Outcome) {
         let text = |name: &str| object.get_str(name).and_then(Node::as_str);
-        let (Some(api_version), Some(kind)) = (text("apiVersion"), text("kind")) else {
-            let error = "this is no Kubernetes object: it has no apiVersion and kind";
-            return outcome.failures.push(Failed::whole(location, error));
-        };
+        if let Some(error) = skipped::no_object(object) {
+            let (order, failed) = (location.order, Failed::whole(location, error));
+            return match skipped::is_meant(object) {
+                true => outcome.failures.push(failed),
+                false => outcome.doubts.add_no_object(order, failed),
+            };
+        }
+        outcome.doubts.hold(location.order);
+        let (Some(api_version), Some(kind)) = (text("apiVersion"), text("kind")) else { return };
         let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
         // No rule judges a kind that is not known: what rules name is known.
         let Some(kind) = self.kinds.get(group, kind) else {

@@ -2,8 +2,12 @@
 
 use crate::check::{
     judge::Judgement,
+    report::describe,
     unknown::{DEFINITIONS, UnknownKind},
 };
+
+/// How many files are told one by one: a folder of charts may hold hundreds of templates.
+const MAX_FILES: usize = 10;
 
 impl Judgement {
     /// How many objects are of kinds that nobody knows.
@@ -20,6 +24,14 @@ impl Judgement {
                 assumed.join(", ")
             )
         });
-        assumed.into_iter().chain(self.unknown.iter().map(UnknownKind::note)).collect()
+        let unknown = self.unknown.iter().filter(|_| !self.is_strict).map(UnknownKind::note);
+        assumed.into_iter().chain(unknown).chain(self.skipped_notes()).collect()
+    }
+
+    fn skipped_notes(&self) -> impl Iterator<Item = String> {
+        let told = self.skipped_files.iter().take(MAX_FILES).map(|failed| format!("skipped {}", describe(failed)));
+        let more = self.skipped_files.len().saturating_sub(MAX_FILES);
+        let rest = (more > 0).then(|| format!("skipped {more} files more, which `-o json` lists"));
+        told.chain(rest)
     }
 }

@@ -70,7 +70,7 @@ fn title(location: &Location) -> String {
     harmless(&format!("{place} {} {name}", location.kind))
 }
 
-fn describe(failed: &Failed) -> String {
+pub(crate) fn describe(failed: &Failed) -> String {
     let Location { file, line, kind, namespace, name, .. } = &failed.location;
     let mut text = file.clone();
     for number in [*line, failed.column].into_iter().flatten() {
@@ -108,6 +108,9 @@ fn summary(judgement: &Judgement, paint: &Paint) -> String {
     if judgement.count_unknown() > 0 {
         text.push_str(&format!(", {} of unknown kinds", count(judgement.count_unknown(), "object")));
     }
+    if !judgement.skipped_files.is_empty() {
+        text.push_str(&format!(", {} skipped", count(judgement.skipped_files.len(), "file")));
+    }
     if judgement.skipped > 0 {
         text.push_str(&format!(", {} skipped that need a request (--request)", count(judgement.skipped, "rule")));
     }
@@ -124,10 +127,12 @@ pub(crate) fn print_json(judgement: &Judgement) -> Result<(), Unwritten> {
             "failures": judgement.failures.len(),
             "skipped": judgement.skipped,
             "unknown": judgement.count_unknown(),
+            "skippedFiles": judgement.skipped_files.len(),
         },
         "results": judgement.violations.iter().map(result).collect::<Vec<_>>(),
         "failures": judgement.failures.iter().map(failure).collect::<Vec<_>>(),
         "unknown": judgement.unknown.iter().map(unknown).collect::<Vec<_>>(),
+        "skippedFiles": judgement.skipped_files.iter().map(skipped_file).collect::<Vec<_>>(),
         "assumed": judgement.assumed.iter().map(assumed).collect::<Vec<_>>(),
     });
     let mut out = std::io::stdout().lock();
@@ -174,6 +179,10 @@ fn unknown(UnknownKind { objects, first }: &UnknownKind) -> Value {
         "file": first.file,
         "line": first.line,
     })
+}
+
+fn skipped_file(failed: &Failed) -> Value {
+    json!({ "file": failed.location.file, "line": failed.location.line, "reason": failed.error })
 }
 
 fn assumed(Assumed { group, version, kind }: &Assumed) -> Value {

@@ -1,7 +1,7 @@
 //! Rules from files, and the kinds that they may name.
 
 use std::collections::{BTreeSet, HashMap};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use portal_core::{
     kinds::{Assumed, Kind, Kinds},
@@ -11,7 +11,7 @@ use portal_core::{
         RuleSet,
         compile::{compile, ended_exceptions},
         diagnostic::Level,
-        file,
+        file::{self, HOW_TO_BEGIN, Other},
         source::{Origin, RuleSource},
     },
 };
@@ -30,12 +30,17 @@ pub(crate) struct Loaded {
     pub(crate) warnings: Vec<Problem>,
 }
 
+/// How many kinds are named of what is there instead of rules.
+const MAX_OTHERS: usize = 3;
+
 /// Loads rules. The kinds are those of Kubernetes and of Portal, of the custom resources that the files define, and what rules name
 /// although nothing defines it.
 pub(crate) fn load(rules: &[PathBuf], files: &[PathBuf], cluster: &[PathBuf]) -> Loaded {
     let mut errors = Vec::new();
     let mut sources: Vec<RuleSource> = Vec::new();
     let mut manifests: HashMap<String, Manifest> = HashMap::new();
+    let mut others: Vec<(PathBuf, Other)> = Vec::new();
+    let mut with_rules: Vec<PathBuf> = Vec::new();
     for path in files::expand(rules, &mut errors) {
         let manifest = match files::read(&path) {
             Ok(manifest) => manifest,
@@ -46,10 +51,15 @@ pub(crate) fn load(rules: &[PathBuf], files: &[PathBuf], cluster: &[PathBuf]) ->
         };
         let mut file = file::read(&manifest);
         errors.extend(file.is_empty.then(|| files::empty(&manifest, "rule")));
+        if !file.sources.is_empty() || !file.problems.is_empty() {
+            with_rules.push(path.clone());
+        }
         errors.append(&mut file.problems);
         sources.append(&mut file.sources);
+        others.extend(file.others.into_iter().map(|other| (path.clone(), other)));
         manifests.insert(manifest.file().to_owned(), manifest);
     }
+    errors.extend(rules.iter().filter_map(|path| without_rules(path, &with_rules, &others, !sources.is_empty())));
     let mut kinds = Kinds::builtin().with(own_kinds());
     let mut assumed = BTreeSet::new();
     let (mut rule_set, mut diagnostics) = compile(&sources, &kinds, &ExprEngine);
@@ -73,6 +83,27 @@ pub(crate) fn load(rules: &[PathBuf], files: &[PathBuf], cluster: &[PathBuf]) ->
         }
     }
     Loaded { rules: rule_set, kinds, assumed, errors, warnings }
+}
+
+/// What is wrong with a file or a folder that was named for its rules and has none. Definitions may come alone if there are rules
+/// somewhere else, which name their kinds.
+fn without_rules(
+    named: &Path,
+    with_rules: &[PathBuf],
+    others: &[(PathBuf, Other)],
+    has_rules_elsewhere: bool,
+) -> Option<Problem> {
+    let others: Vec<&Other> =
+        others.iter().filter(|(path, _)| path.starts_with(named)).map(|(_, other)| other).collect();
+    let has_rules = with_rules.iter().any(|path| path.starts_with(named));
+    let has_definitions = others.iter().any(|other| other.is_definition());
+    if has_rules || others.is_empty() || (has_definitions && has_rules_elsewhere) {
+        return None;
+    }
+    let names: BTreeSet<String> = others.iter().map(|other| other.to_string()).collect();
+    let names: Vec<&str> = names.iter().take(MAX_OTHERS).map(String::as_str).collect();
+    let message = format!("there is no rule here, but {}: {HOW_TO_BEGIN}", names.join(", "));
+    Some(Problem::of_file(named.display().to_string(), message))
 }
 
 /// The kinds that custom resource definitions in files and folders define.
