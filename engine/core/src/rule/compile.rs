@@ -20,7 +20,7 @@ use crate::{
     kinds::Kinds,
     language::{Expression, ExpressionEngine, guard},
     rule::{
-        JudgedKind, RequestReads, Rule, RuleSet,
+        JudgedKind, RequestReads, Rule, RuleSet, comment,
         diagnostic::{Diagnostic, Excerpt, Level, Step},
         matching::{Matching, parse_until},
         message::{Message, MessageError},
@@ -245,8 +245,19 @@ impl<'a> Compiler<'a> {
                     )
                 });
                 self.expression_error(&["rule"], error, hint);
+                self.warn_of_comment();
                 None
             }
+        }
+    }
+
+    /// Says what may have become of the rest of a rule that ends too early.
+    fn warn_of_comment(&mut self) {
+        let Some(diagnostic) = self.diagnostics.last_mut() else { return };
+        let Some(excerpt) = diagnostic.excerpt.as_mut().filter(|excerpt| excerpt.ends_early) else { return };
+        if comment::expects_more(&self.spec.rule) {
+            diagnostic.message.push_str(&format!(": {}", comment::GUESS));
+            excerpt.text.push_str(&format!("\n{}", comment::GUESS));
         }
     }
 
@@ -345,7 +356,8 @@ impl<'a> Compiler<'a> {
         }
         self.error(field, hint.unwrap_or_else(|| error.message.clone()));
         if let Some(diagnostic) = self.diagnostics.last_mut() {
-            diagnostic.excerpt = Some(Excerpt { line: error.line, column: error.column, text });
+            let ends_early = field == ["rule"] && comment::ends_early(&self.spec.rule, &error);
+            diagnostic.excerpt = Some(Excerpt { line: error.line, column: error.column, text, ends_early });
         }
     }
 
@@ -357,7 +369,7 @@ impl<'a> Compiler<'a> {
         let text = error.to_string();
         self.add(&steps(&["rule"]), level, error.message);
         if let Some(diagnostic) = self.diagnostics.last_mut() {
-            diagnostic.excerpt = Some(Excerpt { line, column, text });
+            diagnostic.excerpt = Some(Excerpt { line, column, text, ends_early: false });
         }
     }
 

@@ -7,6 +7,7 @@ use portal_document::{Interning, Node};
 use crate::{
     manifest::{Manifest, Problem, items},
     rule::{
+        comment,
         diagnostic::{Diagnostic, Step, document_steps},
         load,
         source::{Origin, RuleSource},
@@ -101,10 +102,30 @@ impl fmt::Display for Other {
 pub fn place(diagnostic: &Diagnostic, manifest: Option<&Manifest>) -> Problem {
     let message = diagnostic.to_string();
     let problem = match (&diagnostic.origin, manifest) {
-        (Origin::File { line, .. }, Some(manifest)) => problem(manifest, *line, &diagnostic.field, message),
+        (Origin::File { line, .. }, Some(manifest)) => {
+            let message = if diagnostic.excerpt.as_ref().is_some_and(|excerpt| excerpt.ends_early) {
+                with_comment(message, manifest, *line, &diagnostic.field)
+            } else {
+                message
+            };
+            problem(manifest, *line, &diagnostic.field, message)
+        }
         (origin, _) => of_origin(origin, message),
     };
     Problem { rule: diagnostic.rule.clone(), ..problem }
+}
+
+/// What is wrong with an expression that ends too early: here is at hand what ends it, and nobody has to guess.
+fn with_comment(message: String, manifest: &Manifest, line: usize, field: &[Step]) -> String {
+    let message = message.strip_suffix(comment::GUESS).map_or(&*message, str::trim_end);
+    let at = manifest.locate(line, &document_steps(field));
+    let cut = at.and_then(|(line, column)| comment::split(manifest.text_from(line), column));
+    match (cut, field.last()) {
+        (Some((plain, comment)), Some(Step::Field(field))) => {
+            format!("{message}\n{}", comment::way_out(field, &plain, comment))
+        }
+        _ => message.to_owned(),
+    }
 }
 
 /// Something that is wrong with a rule as a whole.
@@ -230,6 +251,37 @@ mod tests {
         ] {
             assert_eq!(read(&Manifest::new("rules.yaml", text.as_bytes())).is_empty, is_empty, "{text:?}");
         }
+    }
+
+    /// Compares what the compiler says of the only rule of a file.
+    #[track_caller]
+    fn check_compiled(text: &str, expected: Expect) {
+        let manifest = Manifest::new("a.yaml", text.as_bytes());
+        let source = read(&manifest).sources.swap_remove(0);
+        let (_, diagnostics) = crate::rule::compile::compile_rule(&source, Kinds::builtin(), &ExprEngine);
+        expected.assert_eq(&place(&diagnostics[0], Some(&manifest)).to_string());
+    }
+
+    #[test]
+    fn a_rule_that_a_comment_cuts_off_is_shown_with_the_ways_out() {
+        check_compiled(
+            "name: a\nmatch: {gvk: [{kind: Pod}]}\nrule: any(spec.volumes, # == 'x')\n",
+            expect![[r#"
+                a.yaml:3:1: rule a: rule: 1:18: expected a value or `)`, found the end
+                 | any(spec.volumes,
+                 |                  ^
+                YAML takes `# == 'x')` for a comment, because a space is before the `#`: write the rule in quotes, or as a block
+                 | rule: 'any(spec.volumes, # == ''x'')'
+                 | rule: |
+                 |   any(spec.volumes, # == 'x')"#]],
+        );
+        check_compiled(
+            "name: a\nmatch: {gvk: [{kind: Pod}]}\nrule: any(spec.volumes,\nmessage: a # b\n",
+            expect![[r#"
+                a.yaml:3:1: rule a: rule: 1:18: expected a value or `)`, found the end
+                 | any(spec.volumes,
+                 |                  ^"#]],
+        );
     }
 
     #[test]
