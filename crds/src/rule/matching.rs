@@ -61,9 +61,9 @@ pub struct Match {
     #[schemars(length(max = 256), inner(length(min = 1, max = 253)), extend("x-kubernetes-list-type" = "set"))]
     pub names: Vec<String>,
 
-    /// Whether a rule for Pod also judges what makes pods: Deployment, StatefulSet, DaemonSet, ReplicaSet, Job, CronJob. People
-    /// then hear of a violation when they change the Deployment. A rule that reads `object` or `request` judges only the kinds
-    /// that it names.
+    /// Whether a rule for Pod also judges what makes pods: Deployment, StatefulSet, DaemonSet, ReplicaSet, ReplicationController, Job,
+    /// CronJob and PodTemplate. People then hear of a violation when they change the Deployment. A rule that reads `object` or
+    /// `request` judges only the kinds that it names.
     #[serde(default = "yes")]
     pub pod_controllers: bool,
 }
@@ -94,6 +94,15 @@ pub struct GroupVersionKind {
         "write the kind as a manifest does: `Pod`, not `pods`; a rule names each of its kinds, so `*` is none",
     )])))]
     pub kind: String,
+
+    /// Where objects of a custom kind have their pod template: the way to what has a pod's `metadata` and `spec`, such as
+    /// `spec.template`. The rule may then use `container`, `spec` and `securityContext`, as for a Deployment. The kinds of Kubernetes need none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1, max = 253), extend("x-kubernetes-validations" = must(&[(
+        "self.matches('^[A-Za-z0-9_-]+([.][A-Za-z0-9_-]+)*$')",
+        "write the names of fields with dots between: `spec.template`",
+    )])))]
+    pub pod_template: Option<String>,
 }
 
 /// What is done to an object.

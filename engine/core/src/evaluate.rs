@@ -154,7 +154,7 @@ impl Evaluation {
         if object.is_none() && rule.needs_object {
             return self.fail(rule, None, EvaluationError::NoObject(event.judged_field()));
         }
-        let pod = judged.template.zip(object).map(|(template, object)| template.pod(object));
+        let pod = judged.template.as_ref().zip(object).map(|(template, object)| template.pod(object));
         let made_metadata = pod.filter(|_| judged.expanded).and_then(|pod| pod.metadata_of_made(event));
         let metadata = match &made_metadata {
             Some(metadata) => Some(metadata.root()),

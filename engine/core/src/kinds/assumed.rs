@@ -101,7 +101,7 @@ mod tests {
 
     fn gvk(group: &str, version: &str, kind: &str) -> GroupVersionKind {
         let (group, version, kind) = (group.to_owned(), version.to_owned(), kind.to_owned());
-        GroupVersionKind { group, version, kind }
+        GroupVersionKind { group, version, kind, pod_template: None }
     }
 
     #[track_caller]

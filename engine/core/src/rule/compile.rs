@@ -1,6 +1,7 @@
 //! From the text of rules to rules that can be evaluated. A bad rule is a diagnostic and affects no other.
 
 mod actions;
+mod judged;
 mod lookups;
 mod unknown;
 
@@ -10,14 +11,10 @@ use std::sync::Arc;
 use portal_crds::RuleSpec;
 use portal_expr::{Error, Facts, Moment, Phase, Schema, Segment};
 
-use self::unknown::unknown_kind;
 use crate::{
-    context::{
-        self, CONTAINER, METADATA, OBJECT, REQUEST, SECURITY_CONTEXT, SPEC,
-        pod::{TEMPLATES, Template},
-    },
+    context::{self, CONTAINER, METADATA, OBJECT, REQUEST, SECURITY_CONTEXT, SPEC},
     event::Front,
-    kinds::Kinds,
+    kinds::{Kind, Kinds},
     language::{Expression, ExpressionEngine, guard},
     rule::{
         JudgedKind, RequestReads, Rule, RuleSet, comment,
@@ -171,61 +168,6 @@ impl<'a> Compiler<'a> {
         Matching::new(matching, &self.spec.exceptions, own, namespace)
     }
 
-    /// The kinds that `match` names. A kind that is not served is reported; the rule works for the others.
-    fn judged(&mut self) -> Vec<JudgedKind> {
-        let mut judged: Vec<JudgedKind> = Vec::new();
-        let mut missing = Vec::new();
-        for (index, gvk) in self.spec.matching.gvk.iter().enumerate() {
-            let field = |name: &str| {
-                [
-                    Step::Field("match".to_owned()),
-                    Step::Field("gvk".to_owned()),
-                    Step::Index(index),
-                    Step::Field(name.to_owned()),
-                ]
-            };
-            let Some(kind) = self.kinds.get(&gvk.group, &gvk.kind) else {
-                missing.push((field("kind"), unknown_kind(self.kinds, gvk)));
-                continue;
-            };
-            if gvk.version != "*" && !kind.versions.contains(&gvk.version) {
-                let message = format!(
-                    "`{}` is not served in version `{}`: there is {}",
-                    gvk.kind,
-                    gvk.version,
-                    kind.versions.join(", ")
-                );
-                missing.push((field("version"), message));
-                continue;
-            }
-            if self.source.id.namespace.is_some() && !kind.namespaced {
-                let message = format!(
-                    "a PortalRule sees its own namespace only, and `{}` is in none: use a PortalClusterRule",
-                    gvk.kind
-                );
-                self.add(&field("kind"), Level::Error, message);
-                continue;
-            }
-            let versions = if gvk.version == "*" { Vec::new() } else { vec![gvk.version.clone()] };
-            match judged.iter_mut().find(|judged| judged.kind == *kind) {
-                Some(known) if versions.is_empty() || known.versions.is_empty() => known.versions.clear(),
-                Some(known) if known.versions.contains(&gvk.version) => {}
-                Some(known) => known.versions.extend(versions),
-                None => judged.push(JudgedKind {
-                    template: Template::of(&kind.group, &kind.kind),
-                    kind: Arc::clone(kind),
-                    versions,
-                    expanded: false,
-                }),
-            }
-        }
-        let level = if judged.is_empty() { Level::Error } else { Level::Warning };
-        for (field, message) in missing {
-            self.missing(&field, level, message);
-        }
-        judged
-    }
-
     fn expression(&mut self, schema: &Schema, judged: &[JudgedKind]) -> Option<Box<dyn Expression>> {
         let compiled = self.engine.compile(&self.spec.rule, schema);
         match compiled.and_then(|expression| expression.check_condition().map(|()| expression)) {
@@ -238,12 +180,8 @@ impl<'a> Compiler<'a> {
             Err(error) => {
                 // What is wrong may be that the kinds have no pods, and not the name.
                 let without = judged.iter().find(|judged| judged.template.is_none());
-                let hint = without.filter(|_| self.engine.compile(&self.spec.rule, &context::PODS).is_ok()).map(|judged| {
-                    format!(
-                        "`container`, `spec` and `securityContext` are those of a pod, and `{}` has none: use `object`",
-                        judged.kind.kind
-                    )
-                });
+                let without = without.filter(|_| self.engine.compile(&self.spec.rule, &context::PODS).is_ok());
+                let hint = without.map(|judged| no_pods(&judged.kind));
                 self.expression_error(&["rule"], error, hint);
                 self.warn_of_comment();
                 None
@@ -258,21 +196,6 @@ impl<'a> Compiler<'a> {
         if comment::expects_more(&self.spec.rule) {
             diagnostic.message.push_str(&format!(": {}", comment::GUESS));
             excerpt.text.push_str(&format!("\n{}", comment::GUESS));
-        }
-    }
-
-    /// A rule for pods that reads nothing but what every pod has judges what makes pods too.
-    fn expand(&mut self, judged: &mut Vec<JudgedKind>) {
-        let names_pods = judged.iter().any(|judged| judged.template.is_some_and(Template::is_pod));
-        if !names_pods || !self.spec.matching.pod_controllers {
-            return;
-        }
-        for template in TEMPLATES.iter().filter(|template| !template.is_pod()) {
-            let Some(kind) = self.kinds.get(template.group, template.kind) else { continue };
-            if !judged.iter().any(|judged| judged.kind == *kind) {
-                let kind = Arc::clone(kind);
-                judged.push(JudgedKind { kind, versions: Vec::new(), expanded: true, template: Some(template) });
-            }
         }
     }
 
@@ -409,6 +332,15 @@ fn request_reads(facts: &Facts) -> RequestReads {
         (_, Some(Segment::Field(name))) if name != "userInfo" && name != "oldObject" => RequestReads::Creation,
         _ => RequestReads::Everything,
     })
+}
+
+/// What is wrong with a rule on pods for a kind that has none.
+fn no_pods(kind: &Kind) -> String {
+    let way_out = match Kinds::builtin().get(&kind.group, &kind.kind) {
+        Some(_) => "use `object`",
+        None => "use `object`, or say where its pod template is: `podTemplate: spec.template`",
+    };
+    format!("`container`, `spec` and `securityContext` are those of a pod, and `{}` has none: {way_out}", kind.kind)
 }
 
 fn steps(field: &[&str]) -> Vec<Step> {

@@ -6,7 +6,7 @@ use crate::kinds::{Kind, Kinds};
 
 /// What is wrong with a kind that is not served, and what may have been meant.
 pub(super) fn unknown_kind(kinds: &Kinds, gvk: &GroupVersionKind) -> String {
-    let GroupVersionKind { group, version, kind } = gvk;
+    let GroupVersionKind { group, version, kind, .. } = gvk;
     let defined = || kinds.iter().filter(|kind| !kind.is_assumed());
     let place = if group.is_empty() { "the core group".to_owned() } else { format!("group `{group}`") };
     let wrong = format!("no kind `{kind}` is served in {place}");
@@ -53,7 +53,10 @@ mod tests {
     #[track_caller]
     fn check(group: &str, version: &str, kind: &str, expected: &str) {
         let (group, version, kind) = (group.to_owned(), version.to_owned(), kind.to_owned());
-        assert_eq!(unknown_kind(Kinds::builtin(), &GroupVersionKind { group, version, kind }), expected);
+        assert_eq!(
+            unknown_kind(Kinds::builtin(), &GroupVersionKind { group, version, kind, pod_template: None }),
+            expected
+        );
     }
 
     #[test]
