@@ -68,6 +68,8 @@ pub(crate) fn load(rules: &[PathBuf], files: &[PathBuf], cluster: &[PathBuf]) ->
         let named = sources.iter().flat_map(|source| &source.spec.matching.gvk);
         (kinds, assumed) = kinds.assuming(named);
         (rule_set, diagnostics) = compile(&sources, &kinds, &ExprEngine);
+        let judged = || rule_set.rules().iter().flat_map(|rule| &rule.judged).map(|judged| &*judged.kind);
+        assumed.retain(|assumed| judged().any(|kind| (&kind.group, &kind.kind) == (&assumed.group, &assumed.kind)));
     }
     diagnostics.extend(sources.iter().flat_map(|source| ended_exceptions(source, clock::now())));
     let mut warnings = Vec::new();

@@ -71,6 +71,16 @@ pub struct Match {
 /// A kind of object.
 #[derive(Clone, Debug, Deserialize, Eq, Hash, JsonSchema, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
+#[schemars(extend("x-kubernetes-validations" = must(&[
+    (
+        "self.kind != '*' || self.group != ''",
+        "`*` stands for the kinds of a group that is named: name those of the core group one by one",
+    ),
+    (
+        "self.kind != '*' || !has(self.podTemplate)",
+        "kinds differ in where their pods are: name the kind that `podTemplate` is for",
+    ),
+])))]
 pub struct GroupVersionKind {
     /// The API group, such as `apps`. Empty for Pod, Service and the other core kinds.
     #[serde(default)]
@@ -88,10 +98,11 @@ pub struct GroupVersionKind {
     )])))]
     pub version: String,
 
-    /// The kind, as a manifest spells it: `Pod`.
+    /// The kind, as a manifest spells it: `Pod`. `*` stands for every kind of the group that is served, also those that come later, without
+    /// what no rule may judge: leases, events, reviews and reports. The kinds of the core group are named one by one.
     #[schemars(length(min = 1, max = 63), extend("x-kubernetes-validations" = must(&[(
-        "self.matches('^[A-Z][A-Za-z0-9]*$')",
-        "write the kind as a manifest does: `Pod`, not `pods`; a rule names each of its kinds, so `*` is none",
+        "self.matches('^([*]|[A-Z][A-Za-z0-9]*)$')",
+        "write the kind as a manifest does: `Pod`, not `pods`; `*` stands for every kind of a group that is named",
     )])))]
     pub kind: String,
 

@@ -98,6 +98,12 @@ impl Kinds {
         self.groups.values().flat_map(|group| group.by_kind.values()).map(|kind| &**kind)
     }
 
+    /// The kinds of a group, in order of their names. None if it has no kind that is defined.
+    pub fn of_group(&self, group: &str) -> impl Iterator<Item = &Arc<Kind>> {
+        let kinds = self.groups.get(group).into_iter().flat_map(|group| group.by_kind.values());
+        kinds.filter(|kind| !kind.is_assumed())
+    }
+
     /// The kind of this group and name.
     pub fn get(&self, group: &str, kind: &str) -> Option<&Arc<Kind>> {
         self.groups.get(group)?.by_kind.get(kind)

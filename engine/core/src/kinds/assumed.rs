@@ -39,6 +39,10 @@ impl Kinds {
 
     fn assumed(&self, gvk: &GroupVersionKind) -> Option<Assumed> {
         let GroupVersionKind { group, kind, .. } = gvk;
+        // A whole group is what is defined of it.
+        if kind == "*" {
+            return None;
+        }
         let version = Some(&gvk.version).filter(|version| *version != "*");
         let is_assumed = match self.get(group, kind) {
             Some(known) => version.is_some_and(|version| !known.versions.contains(version)),
@@ -136,6 +140,7 @@ mod tests {
         check("app", "*", "Deployment", None);
         check("apps", "v1", "Deploymnt", None);
         check("policy", "*", "PodSecurityPolicy", None);
+        check("argoproj.io", "*", "*", None);
         check("networking.k8s.o", "*", "Ingress", None);
         check("rbac.authorisation.k8s.io", "*", "Role", None);
     }

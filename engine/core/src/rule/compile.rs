@@ -3,6 +3,7 @@
 mod actions;
 mod judged;
 mod lookups;
+mod spared;
 mod unknown;
 
 use std::collections::HashSet;

@@ -4,7 +4,11 @@ use std::sync::Arc;
 
 use portal_crds::GroupVersionKind;
 
-use super::{Compiler, unknown::unknown_kind};
+use super::{
+    Compiler,
+    spared::{spared, spared_subresource},
+    unknown::{unknown_group, unknown_kind},
+};
 use crate::{
     context::pod::{BUILTIN, Template},
     kinds::{Kind, Kinds},
@@ -20,6 +24,16 @@ impl Compiler<'_> {
         let mut judged: Vec<JudgedKind> = Vec::new();
         let mut missing = Vec::new();
         for (index, gvk) in self.spec.matching.gvk.iter().enumerate() {
+            if gvk.kind == "*" {
+                missing
+                    .extend(self.judge_group(index, gvk, &mut judged).map(|message| (field(index, "group"), message)));
+                continue;
+            }
+            if let Some(reason) = spared(&gvk.group, &gvk.kind) {
+                let message = format!("no rule may judge `{}`: {reason}", gvk.kind);
+                self.add(&field(index, "kind"), Level::Error, message);
+                continue;
+            }
             let Some(kind) = self.kinds.get(&gvk.group, &gvk.kind) else {
                 missing.push((field(index, "kind"), unknown_kind(self.kinds, gvk)));
                 continue;
@@ -47,11 +61,57 @@ impl Compiler<'_> {
                 Err(message) => self.add(&field(index, "podTemplate"), Level::Error, message),
             }
         }
+        self.check_subresources(&judged);
         let level = if judged.is_empty() { Level::Error } else { Level::Warning };
         for (field, message) in missing {
             self.missing(&field, level, message);
         }
         judged
+    }
+
+    /// Adds every kind of a group that is served. What is missing of the group comes back.
+    fn judge_group(&mut self, index: usize, gvk: &GroupVersionKind, judged: &mut Vec<JudgedKind>) -> Option<String> {
+        let GroupVersionKind { group, version, .. } = gvk;
+        if group.is_empty() {
+            let message = "`*` stands for the kinds of a group that is named: name those of the core group one by one";
+            self.add(&field(index, "kind"), Level::Error, message.to_owned());
+            return None;
+        }
+        if gvk.pod_template.is_some() {
+            let message = "kinds differ in where their pods are: name the kind";
+            self.add(&field(index, "podTemplate"), Level::Error, message.to_owned());
+            return None;
+        }
+        let kinds = self.kinds;
+        let served = || kinds.of_group(group).filter(|kind| version == "*" || kind.versions.contains(version));
+        if served().next().is_none() {
+            return Some(unknown_group(kinds, gvk));
+        }
+        let is_spared = |kind: &&Arc<Kind>| spared(group, &kind.kind).is_some();
+        let names: Vec<&str> = served().filter(is_spared).map(|kind| kind.kind.as_str()).collect();
+        if !names.is_empty() {
+            let message = format!("`*` leaves out what no rule may judge: {}", names.join(", "));
+            let level = if names.len() == served().count() { Level::Error } else { Level::Warning };
+            self.add(&field(index, "kind"), level, message);
+        }
+        // A rule of a namespace sees nothing that is in none.
+        let is_seen = |kind: &&Arc<Kind>| kind.namespaced || self.source.id.namespace.is_none();
+        for kind in served().filter(|kind| !is_spared(kind)).filter(is_seen) {
+            add(judged, kind, version, Template::of(group, &kind.kind));
+        }
+        None
+    }
+
+    /// Says which of the subresources that `match` names no rule may judge.
+    fn check_subresources(&mut self, judged: &[JudgedKind]) {
+        for subresource in &self.spec.matching.subresources {
+            for JudgedKind { kind, .. } in judged {
+                if let Some(reason) = spared_subresource(&kind.group, &kind.kind, subresource) {
+                    let message = format!("no rule may judge `{}/{subresource}`: {reason}", kind.plural);
+                    self.error(&["match", "subresources"], message);
+                }
+            }
+        }
     }
 
     /// A rule for pods that reads nothing but what every pod has judges what makes pods too.
@@ -105,4 +165,40 @@ fn template(gvk: &GroupVersionKind) -> Result<Option<Template>, String> {
 
 fn field(index: usize, name: &str) -> [Step; 4] {
     [Step::Field("match".to_owned()), Step::Field("gvk".to_owned()), Step::Index(index), Step::Field(name.to_owned())]
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::{
+        kinds::{Kind, Kinds},
+        language::ExprEngine,
+        layers::Layers,
+        requirements::{Requirements, WebhookResource},
+        testing::rules_with,
+    };
+
+    fn kind(group: &str, kind: &str) -> Kind {
+        Kind {
+            group: group.to_owned(),
+            kind: kind.to_owned(),
+            plural: format!("{}s", kind.to_lowercase()),
+            versions: vec!["v1".to_owned()],
+            namespaced: true,
+            subresources: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn a_whole_group_is_asked_for_kind_by_kind_without_what_no_rule_may_judge() {
+        let kinds =
+            Kinds::builtin().with([kind("coordination.k8s.io", "Agreement"), kind("coordination.k8s.io", "Truce")]);
+        let rule = "name: r\nmatch: {gvk: [{group: coordination.k8s.io, kind: '*'}]}\nrule: object.spec.broken\n";
+        let (rules, problems) = rules_with(rule, &kinds, &ExprEngine);
+        assert_eq!(problems, ["Warning: rule r: match.gvk[0].kind: `*` leaves out what no rule may judge: Lease"]);
+        let requirements = Requirements::of(&rules, Layers::ALL);
+        let asked: Vec<String> = requirements.webhook.keys().map(WebhookResource::resource).collect();
+        assert_eq!(asked, ["agreements", "truces"]);
+        let watched: Vec<&str> = requirements.watches.keys().map(|kind| kind.plural.as_str()).collect();
+        assert_eq!(watched, ["agreements", "truces"]);
+    }
 }

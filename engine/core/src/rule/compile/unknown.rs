@@ -2,12 +2,14 @@
 
 use portal_crds::GroupVersionKind;
 
+use super::spared::spared;
 use crate::kinds::{Kind, Kinds};
 
 /// What is wrong with a kind that is not served, and what may have been meant.
 pub(super) fn unknown_kind(kinds: &Kinds, gvk: &GroupVersionKind) -> String {
     let GroupVersionKind { group, version, kind, .. } = gvk;
-    let defined = || kinds.iter().filter(|kind| !kind.is_assumed());
+    let is_judged = |known: &&Kind| !known.is_assumed() && spared(&known.group, &known.kind).is_none();
+    let defined = || kinds.iter().filter(is_judged);
     let place = if group.is_empty() { "the core group".to_owned() } else { format!("group `{group}`") };
     let wrong = format!("no kind `{kind}` is served in {place}");
     let elsewhere: Vec<&Kind> = defined().filter(|known| known.kind == *kind).collect();
@@ -39,6 +41,17 @@ pub(super) fn unknown_kind(kinds: &Kinds, gvk: &GroupVersionKind) -> String {
     }
 }
 
+/// What is wrong with a group of which nothing is served, or nothing in a version.
+pub(super) fn unknown_group(kinds: &Kinds, gvk: &GroupVersionKind) -> String {
+    let GroupVersionKind { group, version, .. } = gvk;
+    if kinds.of_group(group).next().is_some() {
+        return format!("no kind of group `{group}` is served in version `{version}`");
+    }
+    let groups = kinds.iter().filter(|kind| !kind.is_assumed()).map(|kind| kind.group.as_str());
+    let hint = portal_expr::nearest(group, groups).map(|near| format!(", did you mean `{near}`?"));
+    format!("no kind is served in group `{group}`{}", hint.unwrap_or_default())
+}
+
 fn api_versions(kind: &Kind) -> impl Iterator<Item = String> {
     kind.versions.iter().map(|version| match kind.group.as_str() {
         "" => version.clone(),
@@ -64,12 +77,6 @@ mod tests {
         check("", "*", "Deployment", "no kind `Deployment` is served in the core group: write `group: \"apps\"`");
         check("apps", "v1", "Pod", "no kind `Pod` is served in group `apps`: write `group: \"\"`");
         check(
-            "event.k8s.io",
-            "*",
-            "Event",
-            "no kind `Event` is served in group `event.k8s.io`: write `group: \"\"` or `group: \"events.k8s.io\"`",
-        );
-        check(
             "extensions",
             "v1beta1",
             "Ingress",
@@ -87,6 +94,12 @@ mod tests {
             "no kind `Deploymnt` is served in the core group, did you mean `Deployment` with `group: \"apps\"`?",
         );
         check("", "*", "pods", "no kind `pods` is served in the core group, did you mean `Pod`?");
+    }
+
+    #[test]
+    fn nothing_is_advised_that_no_rule_may_judge() {
+        check("event.k8s.io", "*", "Event", "no kind `Event` is served in group `event.k8s.io`");
+        check("coordination.k8s.io", "*", "Leas", "no kind `Leas` is served in group `coordination.k8s.io`");
     }
 
     #[test]
