@@ -99,8 +99,8 @@ fn what_stands_between_two_markers_may_be_nothing() {
     let file = folder.path().join("a.yaml");
     for (text, code, said) in [
         ("---\n# A comment.\n---\nname: a\n---\n", 0, "\"a\"\n"),
-        ("---\n---\n", 2, "error: FILE holds no object\n"),
-        ("name: a\n---\nname: b\n", 2, "error: FILE holds 2 objects: leave one\n"),
+        ("---\n---\n", 1, "error: FILE holds no object\n"),
+        ("name: a\n---\nname: b\n", 1, "error: FILE holds 2 objects: leave one\n"),
     ] {
         std::fs::write(&file, text).unwrap();
         let path = file.to_str().unwrap();

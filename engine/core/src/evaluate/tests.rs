@@ -30,6 +30,11 @@ fn pod_rule(expression: &str) -> String {
     format!("name: r\nmatch: {{gvk: [{{kind: Pod}}]}}\nrule: {expression:?}\n")
 }
 
+/// A rule for pods alone, which may read `object` without a warning.
+fn bare_pod_rule(expression: &str) -> String {
+    format!("name: r\nmatch: {{gvk: [{{kind: Pod}}], podControllers: false}}\nrule: {expression:?}\n")
+}
+
 const POD: &str = "
 apiVersion: v1
 kind: Pod
@@ -155,7 +160,7 @@ fn what_can_never_fit_is_told_when_a_rule_is_compiled() {
 #[test]
 fn sugar_on_an_object_that_is_not_typed_is_no_quiet_nil() {
     check(
-        &pod_rule("any(object.spec.containers, .image.tag == 'latest')"),
+        &bare_pod_rule("any(object.spec.containers, .image.tag == 'latest')"),
         POD,
         expect![[r#"
             r failed: 1:36: cannot fetch tag from string
@@ -163,7 +168,7 @@ fn sugar_on_an_object_that_is_not_typed_is_no_quiet_nil() {
              |                                    ^"#]],
     );
     check(
-        &pod_rule("any(object.spec.containers, .containerType == 'init')"),
+        &bare_pod_rule("any(object.spec.containers, .containerType == 'init')"),
         POD,
         expect![[r#"
             Warning: rule r: rule: 1:30: `containerType` is worked out for Container where that is known: here it is a field like any other, and may be missing
@@ -232,7 +237,13 @@ fn a_deployment_is_judged_as_the_pods_that_it_makes() {
         ]],
     );
     // Not what reads the object, and not what asks not to be.
-    check(&pod_rule("object.kind != 'Pod'"), DEPLOYMENT, expect![""]);
+    check(
+        &pod_rule("object.kind != 'Pod'"),
+        DEPLOYMENT,
+        expect![
+            "Warning: rule r: rule: a rule that reads `object` or `request` judges Pods and not what makes them, such as a Deployment: write it with `metadata`, `spec`, `securityContext` and `container`, or set `podControllers: false`"
+        ],
+    );
     check(
         "name: r\nmatch: {gvk: [{kind: Pod}], podControllers: false}\nrule: container.name == 'app'",
         DEPLOYMENT,
@@ -411,7 +422,7 @@ fn a_selector_that_is_missing_selects_nothing() {
         "cluster.pods.list(selector=object.spec.selector, ns='shop')",
         "cluster.nodes.list(object.spec.selector)",
     ] {
-        let rule = format!("{}message: found\n", pod_rule(&format!("{lookup} == []")));
+        let rule = format!("{}message: found\n", bare_pod_rule(&format!("{lookup} == []")));
         let (rules, problems) = rules(&rule);
         assert_eq!(problems, Vec::<String>::new());
         let evaluation = evaluate(&rules, &Objects(Vec::new()), &creation(&objects(POD)[0]), &Limits::default());

@@ -123,6 +123,8 @@ impl<'a> Compiler<'a> {
         let reads_request = request != RequestReads::Nothing;
         if !facts.reads_root(OBJECT) && !reads_request {
             self.expand(&mut judged);
+        } else if facts.reads_root(OBJECT) || reads_object_of_request(facts) {
+            self.warn_of_controllers(&judged);
         }
         let lookups = self.lookups(&*expression);
         let message = self.message(schema, per_container);
@@ -173,7 +175,9 @@ impl<'a> Compiler<'a> {
         let compiled = self.engine.compile(&self.spec.rule, schema);
         match compiled.and_then(|expression| expression.check_condition().map(|()| expression)) {
             Ok(expression) => {
-                for warning in expression.warnings() {
+                // Whoever forbids a whole kind says so with a message, and knows that the answer is always the same.
+                let is_meant = self.spec.rule.trim() == "true" && self.spec.message.is_some();
+                for warning in expression.warnings().iter().filter(|_| !is_meant) {
                     self.add_at(Level::Warning, (warning.line, warning.column), warning.message.clone());
                 }
                 Some(expression)
@@ -342,6 +346,11 @@ fn no_pods(kind: &Kind) -> String {
         None => "use `object`, or say where its pod template is: `podTemplate: spec.template`",
     };
     format!("`container`, `spec` and `securityContext` are those of a pod, and `{}` has none: {way_out}", kind.kind)
+}
+
+fn reads_object_of_request(facts: &Facts) -> bool {
+    let is_object = |segment: &Segment| matches!(segment, Segment::Field(name) if name == "object");
+    facts.reads.iter().any(|read| read.root == REQUEST && read.path.first().is_some_and(is_object))
 }
 
 fn steps(field: &[&str]) -> Vec<Step> {

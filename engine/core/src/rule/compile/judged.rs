@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use portal_crds::GroupVersionKind;
+use portal_crds::{GroupVersionKind, Operation};
 
 use super::{
     Compiler,
@@ -127,6 +127,21 @@ impl Compiler<'_> {
             }
         }
     }
+
+    /// Says that a rule for pods passes over what makes them, because it reads the pod itself.
+    pub(super) fn warn_of_controllers(&mut self, judged: &[JudgedKind]) {
+        let matching = &self.spec.matching;
+        let names_makers =
+            judged.iter().any(|judged| judged.template.as_ref().is_some_and(|template| !template.is_pod()));
+        // What is connected to or goes is a pod that is there, and what a subresource gets need not be a pod.
+        let is_made = matching.subresources.is_empty()
+            && matching.operations.iter().any(|operation| matches!(operation, Operation::Create | Operation::Update));
+        if matching.pod_controllers && is_made && names_pods(judged) && !names_makers {
+            let message = "a rule that reads `object` or `request` judges Pods and not what makes them, such as a Deployment: write it with \
+                           `metadata`, `spec`, `securityContext` and `container`, or set `podControllers: false`";
+            self.warning(&["rule"], message.to_owned());
+        }
+    }
 }
 
 /// Adds a kind in a version, unless it is there.
@@ -200,5 +215,37 @@ mod tests {
         assert_eq!(asked, ["agreements", "truces"]);
         let watched: Vec<&str> = requirements.watches.keys().map(|kind| kind.plural.as_str()).collect();
         assert_eq!(watched, ["agreements", "truces"]);
+    }
+
+    #[test]
+    fn a_rule_that_reads_the_pod_itself_is_told_what_it_passes_over() {
+        let warns = |matching: &str, rule: &str| {
+            let rule = format!("name: r\nmatch: {{{matching}}}\nrule: {rule}\n");
+            let (_, problems) = rules_with(&rule, Kinds::builtin(), &ExprEngine);
+            problems.iter().any(|problem| problem.contains("judges Pods and not what makes them"))
+        };
+        let (of_object, of_request) = ("object.spec.hostPID", "request.object.spec.hostPID");
+        assert!(warns("gvk: [{kind: Pod}]", of_object) && warns("gvk: [{kind: Pod}]", of_request));
+        assert!(warns("gvk: [{kind: Pod}, {kind: Service}]", of_object));
+        for (matching, rule) in [
+            ("gvk: [{kind: Pod}]", "spec.hostPID"),
+            ("gvk: [{kind: Pod}]", "request.operation == 'CREATE'"),
+            ("gvk: [{kind: Pod}], podControllers: false", of_object),
+            ("gvk: [{kind: Pod}, {group: apps, kind: Deployment}]", of_object),
+            ("gvk: [{kind: Pod}], operations: [DELETE]", of_object),
+            ("gvk: [{kind: Pod}], operations: [CONNECT], subresources: [exec]", of_request),
+            ("gvk: [{kind: Service}]", of_object),
+        ] {
+            assert!(!warns(matching, rule), "{matching} {rule}");
+        }
+    }
+
+    #[test]
+    fn a_whole_kind_may_be_forbidden_by_a_rule_that_says_so() {
+        let problems = |more: &str| {
+            let rule = format!("name: r\nmatch: {{gvk: [{{kind: Endpoints}}]}}\nrule: 'true'\n{more}");
+            rules_with(&rule, Kinds::builtin(), &ExprEngine).1.len()
+        };
+        assert_eq!((problems(""), problems("message: use EndpointSlice\n")), (1, 0));
     }
 }
