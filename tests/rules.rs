@@ -135,7 +135,7 @@ fn standard_input_lists_and_custom_resources_are_read() {
         report,
         json!({
             "summary": {
-                "objects": 2, "rules": 1, "violations": {"deny": 1, "warn": 0, "dryrun": 0}, "failures": 0, "skipped": 0,
+                "objects": 2, "rules": 1, "violations": {"deny": 1, "warn": 0, "dryrun": 0}, "failures": 0, "warnings": 1, "skipped": 0,
                 "unknown": 0, "skippedFiles": 0,
             },
             "results": [{
@@ -144,6 +144,10 @@ fn standard_input_lists_and_custom_resources_are_read() {
                 "file": "(standard input)", "line": 5,
             }],
             "failures": [],
+            "warnings": [{
+                "rule": "w", "file": rules.to_str().unwrap(), "line": 3,
+                "message": "rule w: rule: 1:13: `object.spec.size` may be missing, and then this fails: write `(object.spec.size ?? 0)` if that is what you mean\n | object.spec.size > 3\n |             ^",
+            }],
             "unknown": [],
             "skippedFiles": [],
             "assumed": [],

@@ -2,7 +2,7 @@
 
 use std::io::{IsTerminal as _, Write};
 
-use portal_core::{kinds::Assumed, rule::message::harmless};
+use portal_core::{kinds::Assumed, manifest::Problem, rule::message::harmless};
 use portal_crds::{EnforcementAction, Severity};
 use serde_json::{Value, json};
 
@@ -125,12 +125,14 @@ pub(crate) fn print_json(judgement: &Judgement) -> Result<(), Unwritten> {
             "rules": judgement.rules,
             "violations": { "deny": deny, "warn": warn, "dryrun": dryrun },
             "failures": judgement.failures.len(),
+            "warnings": judgement.warnings.len(),
             "skipped": judgement.skipped,
             "unknown": judgement.count_unknown(),
             "skippedFiles": judgement.skipped_files.len(),
         },
         "results": judgement.violations.iter().map(result).collect::<Vec<_>>(),
         "failures": judgement.failures.iter().map(failure).collect::<Vec<_>>(),
+        "warnings": judgement.warnings.iter().map(warning).collect::<Vec<_>>(),
         "unknown": judgement.unknown.iter().map(unknown).collect::<Vec<_>>(),
         "skippedFiles": judgement.skipped_files.iter().map(skipped_file).collect::<Vec<_>>(),
         "assumed": judgement.assumed.iter().map(assumed).collect::<Vec<_>>(),
@@ -168,6 +170,15 @@ fn failure(failed: &Failed) -> Value {
         "error": failed.error,
         "file": failed.location.file,
         "line": failed.location.line,
+    })
+}
+
+fn warning(problem: &Problem) -> Value {
+    json!({
+        "rule": problem.rule.as_ref().map(ToString::to_string),
+        "message": problem.message,
+        "file": &*problem.file,
+        "line": problem.line,
     })
 }
 
