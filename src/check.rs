@@ -3,9 +3,12 @@
 mod cluster;
 mod files;
 mod judge;
+mod notes;
 mod progress;
 mod report;
 mod rules;
+mod skipped;
+mod unknown;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -18,7 +21,11 @@ pub(crate) use self::report::action_name;
 /// Judge objects in files by rules, without a cluster
 ///
 /// Objects are judged as if they were created; one without a namespace is in `default`. What a rule looks up is answered
-/// from the files themselves, and from those of `--cluster`. A file or a folder without any object is an error.
+/// from the files themselves, and from those of `--cluster`. A file or a folder without any object is an error. Files of a
+/// folder that hold none are counted and told: values and templates of a chart, what kustomize reads.
+///
+/// The kinds are those of Kubernetes, and those that CustomResourceDefinitions among the rules, the files and `--cluster` define. A kind
+/// that only a rule names is judged by what the rule's `match` says. Objects of any other kind are counted and told.
 ///
 /// Exit code 0: no violation. 1: a violation of a rule that denies. 2: something could not be read or judged.
 #[derive(Debug, Args)]
@@ -45,6 +52,9 @@ pub(crate) struct Arguments {
     /// Fail also for violations of rules that only warn
     #[arg(long)]
     warn_as_error: bool,
+    /// Fail also for objects of kinds that are not known, which no rule can judge, and for files of folders that hold no object
+    #[arg(long)]
+    strict: bool,
 }
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
@@ -77,6 +87,7 @@ impl Arguments {
             request: false,
             output: Output::Text,
             warn_as_error: false,
+            strict: false,
         }
     }
 

@@ -231,7 +231,10 @@ fn read_document(path: &Path) -> anyhow::Result<Document> {
     let text = std::fs::read_to_string(path).with_context(|| format!("could not read {}", path.display()))?;
     let mut documents = portal_document::from_yaml(&text, &portal_document::Options::default())
         .with_context(|| format!("{} is neither YAML nor JSON", path.display()))?;
+    // What stands between two `---` may be nothing.
+    documents.retain(|found| !found.document.root().is_null());
     match documents.len() {
+        0 => bail!("{} holds no object", path.display()),
         1 => Ok(documents.remove(0).document),
         count => bail!("{} holds {count} objects: leave one", path.display()),
     }

@@ -47,6 +47,9 @@ pub(crate) struct Expected {
     /// What may be wrong with the rules although they can be used.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     warnings: Vec<String>,
+    /// Which objects are of kinds that are not known, and what rules name although nothing defines it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    notes: Vec<String>,
 }
 
 /// A violation.
@@ -200,6 +203,7 @@ impl Expected {
             violations: judgement.violations.iter().map(violation).collect(),
             failures: judgement.failures.iter().map(failure).collect(),
             warnings: judgement.warnings.iter().map(|warning| warning.message.clone()).collect(),
+            notes: judgement.notes(),
         }
     }
 

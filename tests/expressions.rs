@@ -92,3 +92,21 @@ fn a_value_that_is_too_deep_to_print_is_told() {
         .assert_eq(&String::from_utf8(output.stderr).unwrap());
     }
 }
+
+#[test]
+fn what_stands_between_two_markers_may_be_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("a.yaml");
+    for (text, code, said) in [
+        ("---\n# A comment.\n---\nname: a\n---\n", 0, "\"a\"\n"),
+        ("---\n---\n", 1, "error: FILE holds no object\n"),
+        ("name: a\n---\nname: b\n", 1, "error: FILE holds 2 objects: leave one\n"),
+    ] {
+        std::fs::write(&file, text).unwrap();
+        let path = file.to_str().unwrap();
+        let output =
+            Command::new(env!("CARGO_BIN_EXE_portal")).args(["eval", "object.name", "-f", path]).output().unwrap();
+        let shown = String::from_utf8([output.stdout, output.stderr].concat()).unwrap().replace(path, "FILE");
+        assert_eq!((output.status.code(), shown.as_str()), (Some(code), said));
+    }
+}

@@ -1,6 +1,8 @@
 //! Rules against objects in files: the same verdicts whoever asks, and a clear line for everything that is wrong.
 
 mod bad_input;
+mod folders;
+mod unknown_kinds;
 
 use std::fs;
 use std::io::Write as _;
@@ -133,7 +135,8 @@ fn standard_input_lists_and_custom_resources_are_read() {
         report,
         json!({
             "summary": {
-                "objects": 2, "rules": 1, "violations": {"deny": 1, "warn": 0, "dryrun": 0}, "failures": 0, "skipped": 0,
+                "objects": 2, "rules": 1, "violations": {"deny": 1, "warn": 0, "dryrun": 0}, "failures": 0, "warnings": 1, "skipped": 0,
+                "unknown": 0, "skippedFiles": 0,
             },
             "results": [{
                 "rule": "w", "severity": "medium", "action": "deny", "apiVersion": "example.com/v1", "kind": "Widget",
@@ -141,6 +144,13 @@ fn standard_input_lists_and_custom_resources_are_read() {
                 "file": "(standard input)", "line": 5,
             }],
             "failures": [],
+            "warnings": [{
+                "rule": "w", "file": rules.to_str().unwrap(), "line": 3,
+                "message": "rule w: rule: 1:13: `object.spec.size` may be missing, and then this fails: write `(object.spec.size ?? 0)` if that is what you mean\n | object.spec.size > 3\n |             ^",
+            }],
+            "unknown": [],
+            "skippedFiles": [],
+            "assumed": [],
         })
     );
     assert_eq!(output.status.code(), Some(1));

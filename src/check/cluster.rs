@@ -13,7 +13,7 @@ use portal_core::{
 };
 use portal_document::{Builder, Interning, Node};
 
-use crate::check::files;
+use crate::check::{files, skipped};
 
 /// Objects, by group and kind.
 #[derive(Default)]
@@ -29,17 +29,33 @@ struct Entry {
 
 impl Cluster {
     /// Reads the files of the cluster, and those that are judged: objects that are applied together see each other.
-    pub(crate) fn read(cluster: &[PathBuf], judged: &[PathBuf], kinds: &Kinds, problems: &mut Vec<Problem>) -> Cluster {
+    ///
+    /// `skipped` gets the files of folders that hold no object. None if that is wrong too.
+    pub(crate) fn read(
+        cluster: &[PathBuf],
+        judged: &[PathBuf],
+        kinds: &Kinds,
+        problems: &mut Vec<Problem>,
+        mut skipped: Option<&mut Vec<Problem>>,
+    ) -> Cluster {
         let mut found = Cluster::default();
         let paths = files::expand(cluster, problems);
         for path in &paths {
             match files::read(path) {
                 Ok(manifest) => {
                     let (documents, mut damaged) = manifest.documents(Interning::Add);
-                    if documents.is_empty() && damaged.is_empty() {
-                        problems.push(files::empty(&manifest, "object"));
+                    let is_template = !damaged.is_empty() && skipped::is_template(&manifest);
+                    if is_template {
+                        damaged = damaged.into_iter().take(1).map(skipped::of_template).collect();
                     }
-                    problems.append(&mut damaged);
+                    let is_empty = documents.is_empty() && damaged.is_empty();
+                    damaged.extend(is_empty.then(|| files::empty(&manifest, "object")));
+                    match &mut skipped {
+                        Some(skipped) if (is_template || is_empty) && !skipped::is_named(path, cluster) => {
+                            skipped.append(&mut damaged);
+                        }
+                        _ => problems.append(&mut damaged),
+                    }
                     for placed in &documents {
                         let wrong = found.add_all(placed.document.root(), kinds);
                         let wrong = wrong.into_iter().map(|error| manifest.problem(Some(placed.line), None, error));

@@ -1,6 +1,7 @@
 //! Judges the objects of files, on every core.
 
 use std::cell::LazyCell;
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Mutex;
@@ -11,7 +12,7 @@ use std::thread;
 use portal_core::{
     evaluate::{Evaluation, evaluate},
     event::{Event, Operation, Subject},
-    kinds::Kinds,
+    kinds::{Assumed, Kinds},
     manifest::{Item, Manifest, Problem, items},
     review::Review,
     rule::{RequestReads, RuleSet},
@@ -20,7 +21,15 @@ use portal_crds::EnforcementAction;
 use portal_document::{Interning, Node};
 use portal_expr::{Limits, Moment};
 
-use crate::check::{Arguments, cluster::Cluster, files, progress::Progress, rules::Loaded};
+use crate::check::{
+    Arguments,
+    cluster::Cluster,
+    files,
+    progress::Progress,
+    rules::{self, Loaded},
+    skipped::{self, Doubts},
+    unknown::{Unknown, UnknownKind},
+};
 use crate::clock;
 
 /// What came of judging everything.
@@ -31,6 +40,13 @@ pub(crate) struct Judgement {
     pub(crate) violations: Vec<Found>,
     pub(crate) failures: Vec<Failed>,
     pub(crate) warnings: Vec<Problem>,
+    /// What rules name although nothing defines it.
+    pub(crate) assumed: BTreeSet<Assumed>,
+    pub(crate) unknown: Vec<UnknownKind>,
+    /// Whether those are failures too.
+    pub(crate) is_strict: bool,
+    /// Files of folders that hold no object, and why.
+    pub(crate) skipped_files: Vec<Failed>,
 }
 
 /// Where an object is, and what it is called.
@@ -84,20 +100,23 @@ struct Outcome {
     reviews: usize,
     violations: Vec<Found>,
     failures: Vec<Failed>,
+    unknown: Unknown,
+    doubts: Doubts,
 }
 
 /// How much text goes to a worker at once.
 const PIECE_BYTES: usize = 256 << 10;
 
 pub(crate) fn judge(loaded: &Loaded, arguments: &Arguments) -> Judgement {
-    let mut problems = Vec::new();
+    let (mut problems, mut skipped_cluster_files) = (Vec::new(), Vec::new());
     let paths = files::expand(&arguments.files, &mut problems);
     let (skipped, rules): (Vec<_>, Vec<_>) =
         loaded.rules.rules().iter().cloned().partition(|rule| rule.request == RequestReads::Everything);
     let looks_up = loaded.rules.rules().iter().any(|rule| rule.looks_up());
     let needs_request = rules.iter().any(|rule| rule.names_request);
     let cluster = if looks_up {
-        Cluster::read(&arguments.cluster, &paths, &loaded.kinds, &mut problems)
+        let skipped = (!arguments.strict).then_some(&mut skipped_cluster_files);
+        Cluster::read(&arguments.cluster, &paths, &loaded.kinds, &mut problems, skipped)
     } else {
         Cluster::default()
     };
@@ -111,18 +130,29 @@ pub(crate) fn judge(loaded: &Loaded, arguments: &Arguments) -> Judgement {
         now: clock::now(),
     };
     let mut outcome = run(&work, &paths);
+    let (mut wrong, mut skipped_files) = outcome.doubts.settle(&paths, &arguments.files, arguments.strict);
+    outcome.failures.append(&mut wrong);
+    skipped_files.extend(skipped_cluster_files.into_iter().map(|problem| unread(0, problem)));
     let mut failures: Vec<Failed> =
         loaded.errors.iter().cloned().chain(problems).map(|problem| unread(0, problem)).collect();
     outcome.failures.sort_by(|one, other| one.location.cmp(&other.location));
     outcome.violations.sort_by(|one, other| one.location.cmp(&other.location));
     failures.append(&mut outcome.failures);
+    let (unknown, known) = outcome.unknown.settle(|| rules::definitions(&[&arguments.rules, &arguments.cluster]));
+    if arguments.strict {
+        failures.extend(unknown.iter().map(UnknownKind::failed));
+    }
     Judgement {
-        objects: outcome.objects,
+        objects: outcome.objects + known,
         rules: loaded.rules.rules().len(),
         skipped: if outcome.objects > outcome.reviews { skipped.len() } else { 0 },
         violations: outcome.violations,
         failures,
         warnings: loaded.warnings.clone(),
+        assumed: loaded.assumed.clone(),
+        unknown,
+        is_strict: arguments.strict,
+        skipped_files,
     }
 }
 
@@ -153,6 +183,8 @@ fn run(work: &Work<'_>, paths: &[PathBuf]) -> Outcome {
                     outcome.reviews += own.reviews;
                     outcome.violations.append(&mut own.violations);
                     outcome.failures.append(&mut own.failures);
+                    outcome.unknown.append(own.unknown);
+                    outcome.doubts.append(own.doubts);
                 }
             });
         }
@@ -177,11 +209,11 @@ fn run(work: &Work<'_>, paths: &[PathBuf]) -> Outcome {
     progress.end();
     let mut outcome = outcome.into_inner().unwrap_or_default();
     let empty = firsts.into_iter().filter(|(order, _)| !filled[*order].load(Ordering::Relaxed));
-    outcome.failures.extend(empty.map(|(order, problem)| unread(order, problem)));
+    empty.for_each(|(order, problem)| outcome.doubts.add_empty(order, problem));
     outcome
 }
 
-fn unread(order: usize, problem: Problem) -> Failed {
+pub(crate) fn unread(order: usize, problem: Problem) -> Failed {
     let location = Location { order, file: problem.file.to_string(), line: problem.line, ..Location::default() };
     let rule = problem.rule.map(|rule| rule.to_string());
     Failed { location, column: problem.column, rule, error: problem.message }
@@ -192,7 +224,8 @@ impl Work<'_> {
     fn judge_piece(&self, order: usize, piece: &Manifest, outcome: &mut Outcome) -> bool {
         let (documents, problems) = piece.documents(Interning::Add);
         let has_content = !documents.is_empty() || !problems.is_empty();
-        outcome.failures.extend(problems.into_iter().map(|problem| unread(order, problem)));
+        let problems = problems.into_iter();
+        outcome.failures.extend(problems.filter_map(|problem| outcome.doubts.add_template(order, piece, problem)));
         for placed in &documents {
             let items = items(placed.document.root());
             // The lines of a list's items are looked for when something is said of one.
@@ -216,10 +249,11 @@ impl Work<'_> {
     }
 
     fn judge_content(&self, object: Node<'_>, location: Location, outcome: &mut Outcome) {
-        outcome.objects += 1;
         let is_review = object.get_str("kind").and_then(Node::as_str) == Some("AdmissionReview");
         outcome.reviews += usize::from(is_review);
         if is_review || self.only_reviews {
+            outcome.objects += 1;
+            outcome.doubts.hold(location.order);
             self.judge_review(object, location, outcome);
         } else {
             self.judge_object(object, location, outcome);
@@ -239,13 +273,25 @@ impl Work<'_> {
 
     fn judge_object(&self, object: Node<'_>, mut location: Location, outcome: &mut Outcome) {
         let text = |name: &str| object.get_str(name).and_then(Node::as_str);
-        let (Some(api_version), Some(kind)) = (text("apiVersion"), text("kind")) else {
-            let error = "this is no Kubernetes object: it has no apiVersion and kind";
-            return outcome.failures.push(Failed::whole(location, error));
-        };
+        if let Some(error) = skipped::no_object(object) {
+            let (order, failed) = (location.order, Failed::whole(location, error));
+            return match skipped::is_meant(object) {
+                true => outcome.failures.push(failed),
+                false => outcome.doubts.add_no_object(order, failed),
+            };
+        }
+        outcome.doubts.hold(location.order);
+        let (Some(api_version), Some(kind)) = (text("apiVersion"), text("kind")) else { return };
         let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
-        // No rule judges a kind that is not known: rules can name known kinds only.
-        let Some(kind) = self.kinds.get(group, kind) else { return };
+        // No rule judges a kind that is not known: what rules name is known.
+        let Some(kind) = self.kinds.get(group, kind) else {
+            location.name_after_manifest(object, api_version, kind);
+            return outcome.unknown.add(location);
+        };
+        outcome.objects += 1;
+        if let Some(defined) = rules::custom_kind(object) {
+            outcome.unknown.define(defined);
+        }
         let Some(subject) = Subject::of(object, kind, version, files::DEFAULT_NAMESPACE) else {
             return outcome.failures.push(Failed::whole(location, "the object is too large to be judged"));
         };
@@ -290,6 +336,14 @@ impl Location {
         self.kind = event.kind.kind.clone();
         self.namespace = event.namespace.filter(|_| event.kind.namespaced).map(str::to_owned);
         self.name = event.name.to_owned();
+    }
+
+    /// Of a kind that is not known, no more can be said than what its object says itself.
+    fn name_after_manifest(&mut self, object: Node<'_>, api_version: &str, kind: &str) {
+        let metadata = |name| object.get_str("metadata")?.get_str(name).and_then(Node::as_str).map(str::to_owned);
+        (self.api_version, self.kind) = (api_version.to_owned(), kind.to_owned());
+        self.namespace = metadata("namespace");
+        self.name = metadata("name").or_else(|| metadata("generateName")).unwrap_or_default();
     }
 }
 

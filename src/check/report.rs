@@ -2,11 +2,12 @@
 
 use std::io::{IsTerminal as _, Write};
 
-use portal_core::rule::message::harmless;
+use portal_core::{kinds::Assumed, manifest::Problem, rule::message::harmless};
 use portal_crds::{EnforcementAction, Severity};
 use serde_json::{Value, json};
 
 use crate::check::judge::{Failed, Found, Judgement, Location};
+use crate::check::unknown::UnknownKind;
 use crate::output::Unwritten;
 
 /// What a terminal shows in colour.
@@ -38,6 +39,9 @@ pub(crate) fn print_text(judgement: &Judgement) -> Result<(), Unwritten> {
     for failed in &judgement.failures {
         writeln!(out, "{} {}", paint.show(RED, "error:"), describe(failed))?;
     }
+    for note in judgement.notes() {
+        writeln!(out, "{} {}", paint.show(BOLD, "note:"), harmless(&note))?;
+    }
     writeln!(out, "{}", summary(judgement, &paint))?;
     Ok(out.flush()?)
 }
@@ -66,7 +70,7 @@ fn title(location: &Location) -> String {
     harmless(&format!("{place} {} {name}", location.kind))
 }
 
-fn describe(failed: &Failed) -> String {
+pub(crate) fn describe(failed: &Failed) -> String {
     let Location { file, line, kind, namespace, name, .. } = &failed.location;
     let mut text = file.clone();
     for number in [*line, failed.column].into_iter().flatten() {
@@ -101,6 +105,12 @@ fn summary(judgement: &Judgement, paint: &Paint) -> String {
     if !judgement.failures.is_empty() {
         text.push_str(&format!(", {}", count(judgement.failures.len(), "error")));
     }
+    if judgement.count_unknown() > 0 {
+        text.push_str(&format!(", {} of unknown kinds", count(judgement.count_unknown(), "object")));
+    }
+    if !judgement.skipped_files.is_empty() {
+        text.push_str(&format!(", {} skipped", count(judgement.skipped_files.len(), "file")));
+    }
     if judgement.skipped > 0 {
         text.push_str(&format!(", {} skipped that need a request (--request)", count(judgement.skipped, "rule")));
     }
@@ -115,10 +125,17 @@ pub(crate) fn print_json(judgement: &Judgement) -> Result<(), Unwritten> {
             "rules": judgement.rules,
             "violations": { "deny": deny, "warn": warn, "dryrun": dryrun },
             "failures": judgement.failures.len(),
+            "warnings": judgement.warnings.len(),
             "skipped": judgement.skipped,
+            "unknown": judgement.count_unknown(),
+            "skippedFiles": judgement.skipped_files.len(),
         },
         "results": judgement.violations.iter().map(result).collect::<Vec<_>>(),
         "failures": judgement.failures.iter().map(failure).collect::<Vec<_>>(),
+        "warnings": judgement.warnings.iter().map(warning).collect::<Vec<_>>(),
+        "unknown": judgement.unknown.iter().map(unknown).collect::<Vec<_>>(),
+        "skippedFiles": judgement.skipped_files.iter().map(skipped_file).collect::<Vec<_>>(),
+        "assumed": judgement.assumed.iter().map(assumed).collect::<Vec<_>>(),
     });
     let mut out = std::io::stdout().lock();
     serde_json::to_writer_pretty(&mut out, &report)?;
@@ -154,6 +171,33 @@ fn failure(failed: &Failed) -> Value {
         "file": failed.location.file,
         "line": failed.location.line,
     })
+}
+
+fn warning(problem: &Problem) -> Value {
+    json!({
+        "rule": problem.rule.as_ref().map(ToString::to_string),
+        "message": problem.message,
+        "file": &*problem.file,
+        "line": problem.line,
+    })
+}
+
+fn unknown(UnknownKind { objects, first }: &UnknownKind) -> Value {
+    json!({
+        "apiVersion": first.api_version,
+        "kind": first.kind,
+        "objects": objects,
+        "file": first.file,
+        "line": first.line,
+    })
+}
+
+fn skipped_file(failed: &Failed) -> Value {
+    json!({ "file": failed.location.file, "line": failed.location.line, "reason": failed.error })
+}
+
+fn assumed(Assumed { group, version, kind }: &Assumed) -> Value {
+    json!({ "group": group, "version": version, "kind": kind })
 }
 
 fn counts(judgement: &Judgement) -> (usize, usize, usize) {

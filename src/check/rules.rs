@@ -1,17 +1,17 @@
 //! Rules from files, and the kinds that they may name.
 
-use std::collections::HashMap;
-use std::path::PathBuf;
+use std::collections::{BTreeSet, HashMap};
+use std::path::{Path, PathBuf};
 
 use portal_core::{
-    kinds::{Kind, Kinds},
+    kinds::{Assumed, Kind, Kinds},
     language::ExprEngine,
     manifest::{Manifest, Problem, items},
     rule::{
         RuleSet,
         compile::{compile, ended_exceptions},
         diagnostic::Level,
-        file,
+        file::{self, HOW_TO_BEGIN, Other},
         source::{Origin, RuleSource},
     },
 };
@@ -24,15 +24,23 @@ use crate::clock;
 pub(crate) struct Loaded {
     pub(crate) rules: RuleSet,
     pub(crate) kinds: Kinds,
+    /// What the rules name although nothing defines it.
+    pub(crate) assumed: BTreeSet<Assumed>,
     pub(crate) errors: Vec<Problem>,
     pub(crate) warnings: Vec<Problem>,
 }
 
-/// Loads rules. The kinds are those of Kubernetes, and of the custom resources that the files define.
+/// How many kinds are named of what is there instead of rules.
+const MAX_OTHERS: usize = 3;
+
+/// Loads rules. The kinds are those of Kubernetes and of Portal, of the custom resources that the files define, and what rules name
+/// although nothing defines it.
 pub(crate) fn load(rules: &[PathBuf], files: &[PathBuf], cluster: &[PathBuf]) -> Loaded {
     let mut errors = Vec::new();
     let mut sources: Vec<RuleSource> = Vec::new();
     let mut manifests: HashMap<String, Manifest> = HashMap::new();
+    let mut others: Vec<(PathBuf, Other)> = Vec::new();
+    let mut with_rules: Vec<PathBuf> = Vec::new();
     for path in files::expand(rules, &mut errors) {
         let manifest = match files::read(&path) {
             Ok(manifest) => manifest,
@@ -43,16 +51,25 @@ pub(crate) fn load(rules: &[PathBuf], files: &[PathBuf], cluster: &[PathBuf]) ->
         };
         let mut file = file::read(&manifest);
         errors.extend(file.is_empty.then(|| files::empty(&manifest, "rule")));
+        if !file.sources.is_empty() || !file.problems.is_empty() {
+            with_rules.push(path.clone());
+        }
         errors.append(&mut file.problems);
         sources.append(&mut file.sources);
+        others.extend(file.others.into_iter().map(|other| (path.clone(), other)));
         manifests.insert(manifest.file().to_owned(), manifest);
     }
-    let (mut rule_set, mut diagnostics) = compile(&sources, Kinds::builtin(), &ExprEngine);
-    let mut kinds = Kinds::builtin().clone();
+    errors.extend(rules.iter().filter_map(|path| without_rules(path, &with_rules, &others, !sources.is_empty())));
+    let mut kinds = Kinds::builtin().with(own_kinds());
+    let mut assumed = BTreeSet::new();
+    let (mut rule_set, mut diagnostics) = compile(&sources, &kinds, &ExprEngine);
     if diagnostics.iter().any(|diagnostic| diagnostic.awaits_kind) {
-        let everywhere: Vec<PathBuf> = rules.iter().chain(files).chain(cluster).cloned().collect();
-        kinds = kinds.with(custom_kinds(&files::expand(&everywhere, &mut Vec::new())));
+        kinds = kinds.with(definitions(&[rules, files, cluster]));
+        let named = sources.iter().flat_map(|source| &source.spec.matching.gvk);
+        (kinds, assumed) = kinds.assuming(named);
         (rule_set, diagnostics) = compile(&sources, &kinds, &ExprEngine);
+        let judged = || rule_set.rules().iter().flat_map(|rule| &rule.judged).map(|judged| &*judged.kind);
+        assumed.retain(|assumed| judged().any(|kind| (&kind.group, &kind.kind) == (&assumed.group, &assumed.kind)));
     }
     diagnostics.extend(sources.iter().flat_map(|source| ended_exceptions(source, clock::now())));
     let mut warnings = Vec::new();
@@ -67,12 +84,34 @@ pub(crate) fn load(rules: &[PathBuf], files: &[PathBuf], cluster: &[PathBuf]) ->
             Level::Warning => warnings.push(problem),
         }
     }
-    Loaded { rules: rule_set, kinds, errors, warnings }
+    Loaded { rules: rule_set, kinds, assumed, errors, warnings }
 }
 
-/// The kinds that custom resource definitions in files define.
-fn custom_kinds(paths: &[PathBuf]) -> Vec<Kind> {
+/// What is wrong with a file or a folder that was named for its rules and has none. Definitions may come alone if there are rules
+/// somewhere else, which name their kinds.
+fn without_rules(
+    named: &Path,
+    with_rules: &[PathBuf],
+    others: &[(PathBuf, Other)],
+    has_rules_elsewhere: bool,
+) -> Option<Problem> {
+    let others: Vec<&Other> =
+        others.iter().filter(|(path, _)| path.starts_with(named)).map(|(_, other)| other).collect();
+    let has_rules = with_rules.iter().any(|path| path.starts_with(named));
+    let has_definitions = others.iter().any(|other| other.is_definition());
+    if has_rules || others.is_empty() || (has_definitions && has_rules_elsewhere) {
+        return None;
+    }
+    let names: BTreeSet<String> = others.iter().map(|other| other.to_string()).collect();
+    let names: Vec<&str> = names.iter().take(MAX_OTHERS).map(String::as_str).collect();
+    let message = format!("there is no rule here, but {}: {HOW_TO_BEGIN}", names.join(", "));
+    Some(Problem::of_file(named.display().to_string(), message))
+}
+
+/// The kinds that custom resource definitions in files and folders define.
+pub(crate) fn definitions(paths: &[&[PathBuf]]) -> Vec<Kind> {
     let mut kinds = Vec::new();
+    let paths = files::expand(&paths.concat(), &mut Vec::new());
     let manifests = paths.iter().filter_map(|path| files::read(path).ok());
     for manifest in manifests.filter(|manifest| manifest.mentions("CustomResourceDefinition")) {
         for placed in manifest.documents(Interning::LookUpOnly).0 {
@@ -83,7 +122,20 @@ fn custom_kinds(paths: &[PathBuf]) -> Vec<Kind> {
     kinds
 }
 
-fn custom_kind(object: Node<'_>) -> Option<Kind> {
+/// The kinds of Portal itself: a cluster that has rules serves them.
+fn own_kinds() -> impl Iterator<Item = Kind> {
+    portal_crds::definitions().into_iter().map(|definition| definition.spec).map(|spec| Kind {
+        group: spec.group,
+        kind: spec.names.kind,
+        plural: spec.names.plural,
+        versions: spec.versions.into_iter().map(|version| version.name).collect(),
+        namespaced: spec.scope == "Namespaced",
+        subresources: vec!["status".to_owned()],
+    })
+}
+
+/// The kind that an object defines, if it is a definition.
+pub(crate) fn custom_kind(object: Node<'_>) -> Option<Kind> {
     let text = |node: Node<'_>, name: &str| node.get_str(name).and_then(Node::as_str).map(str::to_owned);
     if text(object, "kind")? != "CustomResourceDefinition" {
         return None;

@@ -93,7 +93,17 @@ async fn a_malformed_rule_is_refused_with_the_way_out() {
             ("match", json!({}), "spec.match.gvk: Required value"),
             ("match", json!({ "gvk": [] }), "spec.match.gvk: Invalid value"),
             ("match", gvk(json!({ "kind": "pods" })), "write the kind as a manifest does: `Pod`, not `pods`"),
-            ("match", gvk(json!({ "kind": "*" })), "a rule names each of its kinds"),
+            ("match", gvk(json!({ "kind": "*" })), "name those of the core group one by one"),
+            (
+                "match",
+                gvk(json!({ "group": "a.io", "kind": "*", "podTemplate": "spec" })),
+                "name the kind that `podTemplate`",
+            ),
+            (
+                "match",
+                gvk(json!({ "group": "a.io", "kind": "A", "podTemplate": "a[0]" })),
+                "names of fields with dots between",
+            ),
             ("match", gvk(json!({ "kind": "Pod", "version": "apps/v1" })), "write the version alone"),
             ("match", gvk(json!({ "kind": "Pod", "group": "apps/v1" })), "`apps`, not `apps/v1`"),
             (

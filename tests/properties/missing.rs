@@ -207,5 +207,10 @@ fn a_rule_that_compiles_does_not_fail_because_something_is_missing() {
         }
     });
     // A generator whose rules are all refused, or never true, would show nothing.
-    assert!(compiled.get() > 1_000 && violated.get() > 1_000, "{} compiled, {} violated", compiled.get(), violated.get());
+    assert!(
+        compiled.get() > 1_000 && violated.get() > 1_000,
+        "{} compiled, {} violated",
+        compiled.get(),
+        violated.get()
+    );
 }

@@ -44,12 +44,12 @@ FOLDER/objects/f-bad.yaml:1 Pod default/bad
 error: FOLDER/objects/a-tab.yaml:2:2: tabs disallowed within this context (block indentation)
 error: FOLDER/objects/a-tab.yaml:4: this is no Kubernetes object: it has no apiVersion and kind
 error: FOLDER/objects/b-bomb.yaml:4:14: aliases and merge keys expand to too much
-error: FOLDER/objects/c-empty.yaml:1:1: there is no object in this file: it is empty
 error: FOLDER/objects/d-binary.yaml:2:2: this is not text in UTF-8
 error: FOLDER/objects/g-dangling.yaml: this file cannot be read: No such file or directory (os error 2)
 error: FOLDER/objects/h-itself.yaml: this file cannot be read: Too many levels of symbolic links (os error 40)
 error: FOLDER/objects/i-unreadable.yaml: this file cannot be read: Input/output error (os error 5)
-1 violation (1 deny) in 3 objects, 2 rules, 8 errors",
+note: skipped FOLDER/objects/c-empty.yaml:1:1: there is no object in this file: it is empty
+1 violation (1 deny) in 2 objects, 2 rules, 7 errors, 1 file skipped",
     );
 }
 

@@ -61,9 +61,9 @@ pub struct Match {
     #[schemars(length(max = 256), inner(length(min = 1, max = 253)), extend("x-kubernetes-list-type" = "set"))]
     pub names: Vec<String>,
 
-    /// Whether a rule for Pod also judges what makes pods: Deployment, StatefulSet, DaemonSet, ReplicaSet, Job, CronJob. People
-    /// then hear of a violation when they change the Deployment. A rule that reads `object` or `request` judges only the kinds
-    /// that it names.
+    /// Whether a rule for Pod also judges what makes pods: Deployment, StatefulSet, DaemonSet, ReplicaSet, ReplicationController, Job,
+    /// CronJob and PodTemplate. People then hear of a violation when they change the Deployment. A rule that reads `object` or
+    /// `request` judges only the kinds that it names.
     #[serde(default = "yes")]
     pub pod_controllers: bool,
 }
@@ -71,6 +71,16 @@ pub struct Match {
 /// A kind of object.
 #[derive(Clone, Debug, Deserialize, Eq, Hash, JsonSchema, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
+#[schemars(extend("x-kubernetes-validations" = must(&[
+    (
+        "self.kind != '*' || self.group != ''",
+        "`*` stands for the kinds of a group that is named: name those of the core group one by one",
+    ),
+    (
+        "self.kind != '*' || !has(self.podTemplate)",
+        "kinds differ in where their pods are: name the kind that `podTemplate` is for",
+    ),
+])))]
 pub struct GroupVersionKind {
     /// The API group, such as `apps`. Empty for Pod, Service and the other core kinds.
     #[serde(default)]
@@ -88,12 +98,22 @@ pub struct GroupVersionKind {
     )])))]
     pub version: String,
 
-    /// The kind, as a manifest spells it: `Pod`.
+    /// The kind, as a manifest spells it: `Pod`. `*` stands for every kind of the group that is served, also those that come later, without
+    /// what no rule may judge: leases, events, reviews and reports. The kinds of the core group are named one by one.
     #[schemars(length(min = 1, max = 63), extend("x-kubernetes-validations" = must(&[(
-        "self.matches('^[A-Z][A-Za-z0-9]*$')",
-        "write the kind as a manifest does: `Pod`, not `pods`; a rule names each of its kinds, so `*` is none",
+        "self.matches('^([*]|[A-Z][A-Za-z0-9]*)$')",
+        "write the kind as a manifest does: `Pod`, not `pods`; `*` stands for every kind of a group that is named",
     )])))]
     pub kind: String,
+
+    /// Where objects of a custom kind have their pod template: the way to what has a pod's `metadata` and `spec`, such as
+    /// `spec.template`. The rule may then use `container`, `spec` and `securityContext`, as for a Deployment. The kinds of Kubernetes need none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1, max = 253), extend("x-kubernetes-validations" = must(&[(
+        "self.matches('^[A-Za-z0-9_-]+([.][A-Za-z0-9_-]+)*$')",
+        "write the names of fields with dots between: `spec.template`",
+    )])))]
+    pub pod_template: Option<String>,
 }
 
 /// What is done to an object.

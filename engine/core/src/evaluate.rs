@@ -154,7 +154,7 @@ impl Evaluation {
         if object.is_none() && rule.needs_object {
             return self.fail(rule, None, EvaluationError::NoObject(event.judged_field()));
         }
-        let pod = judged.template.zip(object).map(|(template, object)| template.pod(object));
+        let pod = judged.template.as_ref().zip(object).map(|(template, object)| template.pod(object));
         let made_metadata = pod.filter(|_| judged.expanded).and_then(|pod| pod.metadata_of_made(event));
         let metadata = match &made_metadata {
             Some(metadata) => Some(metadata.root()),
@@ -197,7 +197,7 @@ impl Evaluation {
         let is_violation = match outcome {
             Ok(Value::Bool(is_violation)) => Ok(is_violation),
             Ok(Value::Nil) => Ok(false),
-            Ok(other) => Err(EvaluationError::NotBool(shorten(&harmless(&show(other)), MAX_SEEN))),
+            Ok(other) => Err(EvaluationError::NotBool(with_kind(other))),
             Err(error) => Err(error),
         };
         let (reads, needs) = host.asked();
@@ -268,6 +268,18 @@ fn failure(rule: &Rule, container: Option<String>, error: EvaluationError) -> Fa
 
 fn value_of(node: Option<Node<'_>>) -> Value<'_> {
     node.map_or(Value::Nil, Value::from_node)
+}
+
+/// A value and what kind of value it is: the text `true` is not true.
+fn with_kind(value: Value<'_>) -> String {
+    let kind = match value {
+        Value::Text(text) => return harmless(&format!("the text {:?}", shorten(text, MAX_SEEN))),
+        Value::Int(_) | Value::Float(_) => "the number",
+        _ if value.elements().is_some() => "the list",
+        _ if value.entries().is_some() => "the map",
+        _ => "the value",
+    };
+    format!("{kind} {}", shorten(&harmless(&show(value)), MAX_SEEN))
 }
 
 fn labels(object: Node<'_>) -> Option<Node<'_>> {

@@ -1,7 +1,11 @@
 //! The kinds that an API server serves: a snapshot of its discovery, because core asks nobody.
 
+mod assumed;
+
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, LazyLock};
+
+pub use self::assumed::Assumed;
 
 /// A kind that is served, in all of its versions.
 #[derive(Clone, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
@@ -10,7 +14,7 @@ pub struct Kind {
     pub group: String,
     /// The name that objects carry.
     pub kind: String,
-    /// The name in URLs and in RBAC.
+    /// The name in URLs and in RBAC. Empty for a kind that is only assumed: it is never looked up or asked for by it.
     pub plural: String,
     /// The versions, the preferred one first.
     pub versions: Vec<String>,
@@ -71,7 +75,7 @@ impl Kinds {
             group.by_kind.insert(kind.kind.clone(), Arc::new(kind));
         }
         for group in snapshot.groups.values_mut() {
-            for kind in group.by_kind.values() {
+            for kind in group.by_kind.values().filter(|kind| !kind.is_assumed()) {
                 group.by_plural.insert(kind.plural.clone(), Arc::clone(kind));
                 snapshot.by_plural.entry(kind.plural.clone()).or_default().push(Arc::clone(kind));
             }
@@ -92,6 +96,12 @@ impl Kinds {
     /// All kinds, in order of group and name.
     pub fn iter(&self) -> impl Iterator<Item = &Kind> {
         self.groups.values().flat_map(|group| group.by_kind.values()).map(|kind| &**kind)
+    }
+
+    /// The kinds of a group, in order of their names. None if it has no kind that is defined.
+    pub fn of_group(&self, group: &str) -> impl Iterator<Item = &Arc<Kind>> {
+        let kinds = self.groups.get(group).into_iter().flat_map(|group| group.by_kind.values());
+        kinds.filter(|kind| !kind.is_assumed())
     }
 
     /// The kind of this group and name.
@@ -130,14 +140,15 @@ impl Kinds {
     }
 
     fn nearest_plural(&self, name: &str) -> Option<String> {
+        let defined = || self.iter().filter(|kind| !kind.is_assumed());
         let singular = |kind: &&Kind| kind.kind.eq_ignore_ascii_case(name);
-        let by_kind = self.iter().find(singular).map(|kind| kind.plural.clone());
+        let by_kind = defined().find(singular).map(|kind| kind.plural.clone());
         if let Some((plural, _)) = name.split_once('.') {
             // Of a plural that is served, only the group can be wrong.
             let served = self.by_plural.get(plural);
             let names: Vec<String> = match served {
                 Some(kinds) => kinds.iter().map(|kind| kind.qualified_plural()).collect(),
-                None => self.iter().map(Kind::qualified_plural).collect(),
+                None => defined().map(Kind::qualified_plural).collect(),
             };
             let nearest = portal_expr::nearest(name, names.iter().map(String::as_str)).map(str::to_owned);
             return nearest.or_else(|| names.into_iter().next().filter(|_| served.is_some()));
@@ -147,6 +158,11 @@ impl Kinds {
 }
 
 impl Kind {
+    /// Whether nobody defines it, and a rule names it.
+    pub fn is_assumed(&self) -> bool {
+        self.plural.is_empty()
+    }
+
     /// The plural with its group, which names this kind and no other.
     pub fn qualified_plural(&self) -> String {
         if self.group.is_empty() { format!("{}.core", self.plural) } else { format!("{}.{}", self.plural, self.group) }

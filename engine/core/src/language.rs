@@ -61,7 +61,7 @@ pub enum EvaluationError {
     /// The expression met values that it cannot work with, or took more than its share.
     #[error("{0}")]
     Failed(Error),
-    /// The expression is a value that is neither true nor false.
+    /// The expression is a value that is neither true nor false: this one, after what kind of value it is.
     #[error("the rule is {0}, which is neither true nor false")]
     NotBool(String),
     /// Whether the rule's `match` fits could not be found out.

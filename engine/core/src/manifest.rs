@@ -155,7 +155,7 @@ impl Manifest {
     }
 
     /// The text from a line on, as far as it is UTF-8.
-    fn text_from(&self, line: usize) -> &str {
+    pub(crate) fn text_from(&self, line: usize) -> &str {
         let before: usize = lines(self.bytes()).take(line.saturating_sub(self.first_line)).map(<[u8]>::len).sum();
         let bytes = &self.bytes()[before..];
         match std::str::from_utf8(bytes) {

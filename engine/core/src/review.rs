@@ -1,5 +1,7 @@
 //! Events out of AdmissionReviews.
 
+use std::sync::Arc;
+
 use portal_document::Node;
 use portal_expr::Moment;
 
@@ -62,6 +64,7 @@ impl<'a> Review<'a> {
         let group = text(resource, "group").unwrap_or_default();
         let kind = kinds
             .of_resource(group, plural)
+            .or_else(|| assumed(request, group, kinds))
             .ok_or_else(|| ReviewError::Kind { group: group.to_owned(), resource: plural.to_owned() })?;
         let request = Request::of(request, kind).ok_or(ReviewError::TooLarge)?;
         Ok(Review { request, operation, kind, version })
@@ -89,6 +92,13 @@ impl<'a> Review<'a> {
             now,
         }
     }
+}
+
+/// The kind of a request that nobody defines and a rule names. What is sent to a subresource may be of another kind.
+fn assumed<'k>(request: Node<'_>, group: &str, kinds: &'k Kinds) -> Option<&'k Arc<Kind>> {
+    let is_whole = text(request, "subResource").is_none_or(str::is_empty);
+    let kind = request.get_str("kind").and_then(|kind| text(kind, "kind")).filter(|_| is_whole)?;
+    kinds.get(group, kind).filter(|kind| kind.is_assumed())
 }
 
 fn text<'n>(node: Node<'n>, name: &str) -> Option<&'n str> {

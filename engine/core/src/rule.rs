@@ -1,5 +1,6 @@
 //! A rule that was checked and compiled, and the set of them.
 
+pub(crate) mod comment;
 pub(crate) mod glob;
 pub(crate) mod matching;
 pub mod message;
@@ -75,7 +76,8 @@ pub struct JudgedKind {
     pub versions: Vec<String>,
     /// Whether the rule names pods, and this kind makes them.
     pub expanded: bool,
-    pub(crate) template: Option<&'static Template>,
+    /// Where its objects have their pods, if they have any.
+    pub(crate) template: Option<Template>,
 }
 
 /// A place in a rule that asks for other objects.
@@ -116,7 +118,7 @@ impl JudgedKind {
 
     /// The labels that tell objects of this kind apart: of what makes pods, those of the pods.
     pub(crate) fn labels<'a>(&self, object: Node<'a>) -> Option<Node<'a>> {
-        let metadata = match self.template.filter(|_| self.expanded) {
+        let metadata = match self.template.as_ref().filter(|_| self.expanded) {
             Some(template) => template.pod(object).metadata,
             None => object.get_str("metadata"),
         };

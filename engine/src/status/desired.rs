@@ -352,7 +352,8 @@ mod tests {
     }
 
     fn refused() -> Outcome {
-        let excerpt = Excerpt { line: 1, column: 6, text: "1:6: no such field\n | spec.x\n |      ^".to_owned() };
+        let text = "1:6: no such field\n | spec.x\n |      ^".to_owned();
+        let excerpt = Excerpt { line: 1, column: 6, text, ends_early: false };
         Outcome::Refused(vec![Diagnostic {
             rule: None,
             origin: Origin::Cluster { uid: "uid".to_owned() },

@@ -390,7 +390,11 @@ fn kinds_of(rule: &Rule) -> Vec<String> {
             if judged.versions.is_empty() { preferred.collect() } else { judged.versions.iter().collect() };
         for version in versions {
             let group = if judged.kind.group.is_empty() { String::new() } else { format!("{}/", judged.kind.group) };
-            names.push(format!("{group}{version}/{}", judged.kind.kind));
+            let name = format!("{group}{version}/{}", judged.kind.kind);
+            // A kind with several pod templates is judged once for each.
+            if !names.contains(&name) {
+                names.push(name);
+            }
         }
     }
     names

@@ -11,6 +11,9 @@ const DEFAULT_REGISTRY: &str = "docker.io";
 
 /// Another name of the default registry. Docker treats both as one.
 const DEFAULT_REGISTRY_ALIAS: &str = "index.docker.io";
+
+/// What stands before the images that Docker publishes itself, whether the reference says so or not.
+const OFFICIAL: &str = "library/";
 const DEFAULT_TAG: &str = "latest";
 
 /// The length of `@sha256:` and 64 digits.
@@ -30,12 +33,15 @@ impl<'a> Image<'a> {
         if host == DEFAULT_REGISTRY_ALIAS { Cow::Borrowed(DEFAULT_REGISTRY) } else { host }
     }
 
-    /// The path of the repository, without the registry.
+    /// The path of the repository, without the registry. One image has one name here: `library/` is left out where Docker adds it,
+    /// which is for images of its own registry alone.
     pub fn name(self) -> &'a str {
         let path = self.path();
         // A colon behind the last slash begins a tag; one before it is none.
         let last = path.rfind('/').map_or(0, |slash| slash + 1);
-        path[last..].find(':').map_or(path, |colon| &path[..last + colon])
+        let name = path[last..].find(':').map_or(path, |colon| &path[..last + colon]);
+        let short = name.strip_prefix(OFFICIAL).filter(|short| !short.is_empty() && !short.contains('/'));
+        short.filter(|_| self.is_of_default_registry()).unwrap_or(name)
     }
 
     /// The tag. `latest` if there is neither a tag nor a digest.
@@ -61,6 +67,13 @@ impl<'a> Image<'a> {
     /// The digest of the algorithm sha256, in hex.
     pub fn sha256(self) -> Option<&'a str> {
         self.cut().1?.strip_prefix("sha256:")
+    }
+
+    fn is_of_default_registry(self) -> bool {
+        let is_default = |first: &str| {
+            [DEFAULT_REGISTRY, DEFAULT_REGISTRY_ALIAS].iter().any(|name| name.eq_ignore_ascii_case(first))
+        };
+        self.first_part().is_none_or(is_default)
     }
 
     /// What is before the digest, and the digest.
@@ -104,14 +117,31 @@ mod tests {
     fn parts_are_found() {
         check("nginx", "docker.io", "nginx", Some("latest"), None);
         check("nginx:1.27", "docker.io", "nginx", Some("1.27"), None);
-        check("library/nginx", "docker.io", "library/nginx", Some("latest"), None);
         check("ghcr.io/acme/api:1.2", "ghcr.io", "acme/api", Some("1.2"), None);
-        check("docker.io/library/nginx:1", "docker.io", "library/nginx", Some("1"), None);
+    }
+
+    #[test]
+    fn an_image_of_docker_has_one_name() {
+        for reference in [
+            "nginx:1",
+            "library/nginx:1",
+            "docker.io/nginx:1",
+            "docker.io/library/nginx:1",
+            "index.docker.io/library/nginx:1",
+            "Docker.IO/library/nginx:1",
+        ] {
+            check(reference, "docker.io", "nginx", Some("1"), None);
+        }
+        check("library/nginx@sha256:abc", "docker.io", "nginx", None, Some("abc"));
+        check("ghcr.io/library/nginx:1", "ghcr.io", "library/nginx", Some("1"), None);
+        check("localhost/library/nginx:1", "localhost", "library/nginx", Some("1"), None);
+        check("docker.io/library/a/b:1", "docker.io", "library/a/b", Some("1"), None);
+        check("library/:1", "docker.io", "library/", Some("1"), None);
     }
 
     #[test]
     fn a_registry_has_one_name() {
-        check("index.docker.io/library/nginx:1", "docker.io", "library/nginx", Some("1"), None);
+        check("index.docker.io/acme/nginx:1", "docker.io", "acme/nginx", Some("1"), None);
         check("Index.Docker.IO/a", "docker.io", "a", Some("latest"), None);
         check("GHCR.IO/acme/api", "ghcr.io", "acme/api", Some("latest"), None);
         check("Registry.Acme.IO:5000/api:V1", "registry.acme.io:5000", "api", Some("V1"), None);

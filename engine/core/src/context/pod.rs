@@ -1,16 +1,22 @@
 //! Where pods are: the object itself, or the template in what makes pods.
 
+use std::fmt;
+use std::sync::{Arc, LazyLock};
+
 use portal_document::{Builder, Document, Node};
 
 use crate::event::Event;
 
-/// A kind whose objects are pods or make some.
+/// The way from an object to what has a pod's `metadata` and `spec`: empty for a pod itself. A clone shares it.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub(crate) struct Template(Arc<[String]>);
+
+/// A kind of Kubernetes whose objects are pods or make some.
 #[derive(Debug)]
-pub(crate) struct Template {
+pub(crate) struct Builtin {
     pub(crate) group: &'static str,
     pub(crate) kind: &'static str,
-    /// The way from an object to what has a pod's `metadata` and `spec`.
-    path: &'static [&'static str],
+    pub(crate) template: Template,
 }
 
 /// Which of a pod's lists a container is in.
@@ -28,35 +34,56 @@ pub(crate) struct Pod<'a> {
     pub(crate) metadata: Option<Node<'a>>,
 }
 
-pub(crate) const TEMPLATES: [Template; 9] = [
-    Template { group: "", kind: "Pod", path: &[] },
-    Template { group: "apps", kind: "Deployment", path: &["spec", "template"] },
-    Template { group: "apps", kind: "StatefulSet", path: &["spec", "template"] },
-    Template { group: "apps", kind: "DaemonSet", path: &["spec", "template"] },
-    Template { group: "apps", kind: "ReplicaSet", path: &["spec", "template"] },
-    Template { group: "batch", kind: "Job", path: &["spec", "template"] },
-    Template { group: "batch", kind: "CronJob", path: &["spec", "jobTemplate", "spec", "template"] },
-    Template { group: "", kind: "ReplicationController", path: &["spec", "template"] },
-    Template { group: "", kind: "PodTemplate", path: &["template"] },
-];
+pub(crate) static BUILTIN: LazyLock<[Builtin; 9]> = LazyLock::new(|| {
+    [
+        ("", "Pod", ""),
+        ("apps", "Deployment", "spec.template"),
+        ("apps", "StatefulSet", "spec.template"),
+        ("apps", "DaemonSet", "spec.template"),
+        ("apps", "ReplicaSet", "spec.template"),
+        ("batch", "Job", "spec.template"),
+        ("batch", "CronJob", "spec.jobTemplate.spec.template"),
+        ("", "ReplicationController", "spec.template"),
+        ("", "PodTemplate", "template"),
+    ]
+    .map(|(group, kind, path)| Builtin { group, kind, template: Template::new(path) })
+});
 
 pub(crate) const CONTAINER_TYPES: [ContainerType; 3] =
     [ContainerType::Standard, ContainerType::Init, ContainerType::Ephemeral];
 
 impl Template {
-    /// The template of a kind, if it has one.
-    pub(crate) fn of(group: &str, kind: &str) -> Option<&'static Template> {
-        TEMPLATES.iter().find(|template| (template.group, template.kind) == (group, kind))
+    /// The template of a kind of Kubernetes, if it has one.
+    pub(crate) fn of(group: &str, kind: &str) -> Option<Template> {
+        let found = BUILTIN.iter().find(|builtin| (builtin.group, builtin.kind) == (group, kind));
+        found.map(|builtin| builtin.template.clone())
+    }
+
+    /// The template at the fields of these names, with dots between. None if that is no way to a field.
+    pub(crate) fn parse(path: &str) -> Option<Template> {
+        let is_letter = |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '_' | '-');
+        let is_name = |name: &str| !name.is_empty() && name.chars().all(is_letter);
+        path.split('.').all(is_name).then(|| Template::new(path))
+    }
+
+    fn new(path: &str) -> Template {
+        Template(path.split('.').filter(|name| !name.is_empty()).map(str::to_owned).collect())
     }
 
     pub(crate) fn is_pod(&self) -> bool {
-        self.path.is_empty()
+        self.0.is_empty()
     }
 
     pub(crate) fn pod<'a>(&self, object: Node<'a>) -> Pod<'a> {
-        let template = self.path.iter().try_fold(object, |node, name| node.get_str(name));
+        let template = self.0.iter().try_fold(object, |node, name| node.get_str(name));
         let part = |name| template.and_then(|template| template.get_str(name));
         Pod { spec: part("spec"), metadata: part("metadata") }
+    }
+}
+
+impl fmt::Display for Template {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(&self.0.join("."))
     }
 }
 

@@ -69,9 +69,6 @@ struct Builder {
 /// each has its group and version too: `core/v1/Event`.
 const TABLE: &str = include_str!("fields.txt");
 
-/// What an amount is to the language: text, as long as it compares amounts with nothing else. Then `Shape::Quantity`.
-pub(super) const QUANTITY: Shape = Shape::Text;
-
 /// All types, for all rules.
 pub(crate) static TYPES: LazyLock<Types> = LazyLock::new(Types::read);
 
@@ -176,7 +173,7 @@ impl Builder {
             "int" => Shape::Int,
             "bool" => Shape::Bool,
             "float" => Shape::Float,
-            "quantity" => QUANTITY,
+            "quantity" => Shape::Quantity,
             name => self.ids.get(name).map_or(Shape::Any, |id| Shape::Object(*id)),
         }
     }
@@ -227,8 +224,10 @@ impl Builder {
                     fields
                         .extend(self.fields("EphemeralContainer").into_iter().filter(|(name, _)| !own.contains(name)));
                     let types = word(CONTAINER_TYPES.map(ContainerType::name));
-                    fields.insert("containerType".to_owned(), Field::computed(types, CONTAINER_TYPE));
-                    fields.insert("image".to_owned(), Field::optional(Shape::TextWith(image)));
+                    let container_type = Field { required: true, ..Field::computed(types, CONTAINER_TYPE) };
+                    fields.insert("containerType".to_owned(), container_type);
+                    // Kubernetes takes no pod without it, whatever its schema says.
+                    fields.insert("image".to_owned(), Field::required(Shape::TextWith(image)));
                 }
                 "SecurityContext" | "PodSecurityContext" => {
                     let profile_type =
@@ -245,7 +244,11 @@ impl Builder {
 
     fn add_image(&mut self) -> ObjectId {
         let parts = [("registry", IMAGE_REGISTRY), ("name", IMAGE_NAME), ("tag", IMAGE_TAG), ("sha256", IMAGE_SHA256)];
-        let fields = parts.map(|(name, part)| (name.to_owned(), Field::computed(Shape::Text, part)));
+        // Every image has a registry and a name, if only those that are meant when none is written.
+        let is_always_there = |part| part == IMAGE_REGISTRY || part == IMAGE_NAME;
+        let fields = parts.map(|(name, part)| {
+            (name.to_owned(), Field { required: is_always_there(part), ..Field::computed(Shape::Text, part) })
+        });
         self.add_with("image", fields.into())
     }
 

@@ -1,7 +1,10 @@
 //! From the text of rules to rules that can be evaluated. A bad rule is a diagnostic and affects no other.
 
 mod actions;
+mod judged;
 mod lookups;
+mod spared;
+mod unknown;
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -10,15 +13,12 @@ use portal_crds::RuleSpec;
 use portal_expr::{Error, Facts, Moment, Phase, Schema, Segment};
 
 use crate::{
-    context::{
-        self, CONTAINER, Judged, METADATA, OBJECT, REQUEST, SECURITY_CONTEXT, SPEC,
-        pod::{TEMPLATES, Template},
-    },
+    context::{self, CONTAINER, Judged, METADATA, OBJECT, REQUEST, SECURITY_CONTEXT, SPEC},
     event::{Front, WHOLE_SUBRESOURCES},
     kinds::{Kind, Kinds},
     language::{Expression, ExpressionEngine, guard},
     rule::{
-        JudgedKind, RequestReads, Rule, RuleSet,
+        JudgedKind, RequestReads, Rule, RuleSet, comment,
         diagnostic::{Diagnostic, Excerpt, Level, Step},
         matching::{Matching, parse_until},
         message::{Message, MessageError},
@@ -122,6 +122,8 @@ impl<'a> Compiler<'a> {
         let reads_request = request != RequestReads::Nothing;
         if !facts.reads_root(OBJECT) && !reads_request {
             self.expand(&mut judged);
+        } else if facts.reads_root(OBJECT) || reads_object_of_request(facts) {
+            self.warn_of_controllers(&judged);
         }
         let lookups = self.lookups(&*expression);
         let message = self.message(&schema, &*expression, per_container);
@@ -162,80 +164,10 @@ impl<'a> Compiler<'a> {
         let (matching, own) = (&self.spec.matching, self.source.id.namespace.clone());
         let namespace = self.kinds.get("", "Namespace");
         if matching.namespace_selector.is_some() && namespace.is_none() {
-            self.missing(&steps(&["match", "namespaceSelector"]), Level::Error, self.unknown_kind("", "Namespace"));
+            let message = "no kind `Namespace` is served in the core group".to_owned();
+            self.missing(&steps(&["match", "namespaceSelector"]), Level::Error, message);
         }
         Matching::new(matching, &self.spec.exceptions, own, namespace)
-    }
-
-    /// The kinds that `match` names. A kind that is not served is reported; the rule works for the others.
-    fn judged(&mut self) -> Vec<JudgedKind> {
-        let mut judged: Vec<JudgedKind> = Vec::new();
-        let mut missing = Vec::new();
-        for (index, gvk) in self.spec.matching.gvk.iter().enumerate() {
-            let field = |name: &str| {
-                [
-                    Step::Field("match".to_owned()),
-                    Step::Field("gvk".to_owned()),
-                    Step::Index(index),
-                    Step::Field(name.to_owned()),
-                ]
-            };
-            let Some(kind) = self.kinds.get(&gvk.group, &gvk.kind) else {
-                missing.push((field("kind"), self.unknown_kind(&gvk.group, &gvk.kind)));
-                continue;
-            };
-            if gvk.version != "*" && !kind.versions.contains(&gvk.version) {
-                let message = format!(
-                    "`{}` is not served in version `{}`: there is {}",
-                    gvk.kind,
-                    gvk.version,
-                    kind.versions.join(", ")
-                );
-                missing.push((field("version"), message));
-                continue;
-            }
-            if self.source.id.namespace.is_some() && !kind.namespaced {
-                let message = format!(
-                    "a PortalRule sees its own namespace only, and `{}` is in none: use a PortalClusterRule",
-                    gvk.kind
-                );
-                self.add(&field("kind"), Level::Error, message);
-                continue;
-            }
-            let versions = if gvk.version == "*" { Vec::new() } else { vec![gvk.version.clone()] };
-            match judged.iter_mut().find(|judged| judged.kind == *kind) {
-                Some(known) if versions.is_empty() || known.versions.is_empty() => known.versions.clear(),
-                Some(known) if known.versions.contains(&gvk.version) => {}
-                Some(known) => known.versions.extend(versions),
-                None => judged.push(JudgedKind {
-                    template: Template::of(&kind.group, &kind.kind),
-                    kind: Arc::clone(kind),
-                    versions,
-                    expanded: false,
-                }),
-            }
-        }
-        let level = if judged.is_empty() { Level::Error } else { Level::Warning };
-        for (field, message) in missing {
-            self.missing(&field, level, message);
-        }
-        judged
-    }
-
-    fn unknown_kind(&self, group: &str, kind: &str) -> String {
-        let elsewhere: Vec<&Kind> = self.kinds.iter().filter(|candidate| candidate.kind == kind).collect();
-        let name = if group.is_empty() { "the core group".to_owned() } else { format!("group `{group}`") };
-        match &elsewhere[..] {
-            [] => {
-                let nearest = portal_expr::nearest(kind, self.kinds.iter().map(|kind| kind.kind.as_str()));
-                let hint = nearest.map(|nearest| format!(", did you mean `{nearest}`?")).unwrap_or_default();
-                format!("no kind `{kind}` is served in {name}{hint}")
-            }
-            found => {
-                let groups: Vec<String> = found.iter().map(|kind| format!("`group: {:?}`", kind.group)).collect();
-                format!("no kind `{kind}` is served in {name}: write {}", groups.join(" or "))
-            }
-        }
     }
 
     /// What the rule may name.
@@ -250,7 +182,9 @@ impl<'a> Compiler<'a> {
         let compiled = self.engine.compile(&self.spec.rule, schema);
         match compiled.and_then(|expression| expression.check_condition().map(|()| expression)) {
             Ok(expression) => {
-                for warning in expression.warnings() {
+                // Whoever forbids a whole kind says so with a message, and knows that the answer is always the same.
+                let is_meant = self.spec.rule.trim() == "true" && self.spec.message.is_some();
+                for warning in expression.warnings().iter().filter(|_| !is_meant) {
                     self.add_at(Level::Warning, (warning.line, warning.column), warning.message.clone());
                 }
                 Some(expression)
@@ -258,30 +192,23 @@ impl<'a> Compiler<'a> {
             Err(error) => {
                 // What is wrong may be that the kinds have no pods, and not the name.
                 let without = judged.iter().find(|judged| judged.template.is_none());
-                let hint = without.filter(|_| self.engine.compile(&self.spec.rule, &self.schema(judged, true)).is_ok()).map(|judged| {
-                    format!(
-                        "`container`, `spec` and `securityContext` are those of a pod, and `{}` has none: use `object`",
-                        judged.kind.kind
-                    )
-                });
+                let without =
+                    without.filter(|_| self.engine.compile(&self.spec.rule, &self.schema(judged, true)).is_ok());
+                let hint = without.map(|judged| no_pods(&judged.kind));
                 self.expression_error(&["rule"], error, hint);
+                self.warn_of_comment();
                 None
             }
         }
     }
 
-    /// A rule for pods that reads nothing but what every pod has judges what makes pods too.
-    fn expand(&mut self, judged: &mut Vec<JudgedKind>) {
-        let names_pods = judged.iter().any(|judged| judged.template.is_some_and(Template::is_pod));
-        if !names_pods || !self.spec.matching.pod_controllers {
-            return;
-        }
-        for template in TEMPLATES.iter().filter(|template| !template.is_pod()) {
-            let Some(kind) = self.kinds.get(template.group, template.kind) else { continue };
-            if !judged.iter().any(|judged| judged.kind == *kind) {
-                let kind = Arc::clone(kind);
-                judged.push(JudgedKind { kind, versions: Vec::new(), expanded: true, template: Some(template) });
-            }
+    /// Says what may have become of the rest of a rule that ends too early.
+    fn warn_of_comment(&mut self) {
+        let Some(diagnostic) = self.diagnostics.last_mut() else { return };
+        let Some(excerpt) = diagnostic.excerpt.as_mut().filter(|excerpt| excerpt.ends_early) else { return };
+        if comment::expects_more(&self.spec.rule) {
+            diagnostic.message.push_str(&format!(": {}", comment::GUESS));
+            excerpt.text.push_str(&format!("\n{}", comment::GUESS));
         }
     }
 
@@ -367,7 +294,8 @@ impl<'a> Compiler<'a> {
         }
         self.error(field, hint.unwrap_or_else(|| error.message.clone()));
         if let Some(diagnostic) = self.diagnostics.last_mut() {
-            diagnostic.excerpt = Some(Excerpt { line: error.line, column: error.column, text });
+            let ends_early = field == ["rule"] && comment::ends_early(&self.spec.rule, &error);
+            diagnostic.excerpt = Some(Excerpt { line: error.line, column: error.column, text, ends_early });
         }
     }
 
@@ -379,7 +307,7 @@ impl<'a> Compiler<'a> {
         let text = error.to_string();
         self.add(&steps(&["rule"]), level, error.message);
         if let Some(diagnostic) = self.diagnostics.last_mut() {
-            diagnostic.excerpt = Some(Excerpt { line, column, text });
+            diagnostic.excerpt = Some(Excerpt { line, column, text, ends_early: false });
         }
     }
 
@@ -419,6 +347,20 @@ fn request_reads(facts: &Facts) -> RequestReads {
         (_, Some(Segment::Field(name))) if name != "userInfo" && name != "oldObject" => RequestReads::Creation,
         _ => RequestReads::Everything,
     })
+}
+
+/// What is wrong with a rule on pods for a kind that has none.
+fn no_pods(kind: &Kind) -> String {
+    let way_out = match Kinds::builtin().get(&kind.group, &kind.kind) {
+        Some(_) => "use `object`",
+        None => "use `object`, or say where its pod template is: `podTemplate: spec.template`",
+    };
+    format!("`container`, `spec` and `securityContext` are those of a pod, and `{}` has none: {way_out}", kind.kind)
+}
+
+fn reads_object_of_request(facts: &Facts) -> bool {
+    let is_object = |segment: &Segment| matches!(segment, Segment::Field(name) if name == "object");
+    facts.reads.iter().any(|read| read.root == REQUEST && read.path.first().is_some_and(is_object))
 }
 
 fn steps(field: &[&str]) -> Vec<Step> {

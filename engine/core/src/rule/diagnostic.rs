@@ -50,6 +50,8 @@ pub struct Excerpt {
     pub column: u32,
     /// The message, the line and the caret, as the language shows them.
     pub text: String,
+    /// Whether the expression is in order as far as it goes, and ends too early.
+    pub ends_early: bool,
 }
 
 /// A way, as documents know it.

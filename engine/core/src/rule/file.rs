@@ -1,10 +1,13 @@
 //! Rules out of files: a text in, its rules and everything that is wrong out, each with its place.
 
-use portal_document::Interning;
+use std::fmt;
+
+use portal_document::{Interning, Node};
 
 use crate::{
     manifest::{Manifest, Problem, items},
     rule::{
+        comment,
         diagnostic::{Diagnostic, Step, document_steps},
         load,
         source::{Origin, RuleSource},
@@ -18,9 +21,24 @@ pub struct RuleFile {
     pub sources: Vec<RuleSource>,
     /// Everything that is wrong.
     pub problems: Vec<Problem>,
+    /// What else is in it, in its order.
+    pub others: Vec<Other>,
     /// Whether there is nothing in it, neither a rule nor anything else.
     pub is_empty: bool,
 }
+
+/// Something in a file of rules that is no rule, and says so.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Other {
+    /// Its version, if it has one.
+    pub api_version: Option<String>,
+    /// Its kind.
+    pub kind: String,
+}
+
+/// How a rule begins, for whoever wrote something else.
+pub const HOW_TO_BEGIN: &str = "a rule has `apiVersion: portal.io/v1alpha1` and `kind: PortalClusterRule` or `PortalRule`, or neither and \
+                                `name`, `match` and `rule` at the top";
 
 /// Reads the rules of a file, also those in lists. What says that it is something else is passed over, such as a custom resource definition
 /// beside the rules that name its kind.
@@ -37,7 +55,14 @@ pub fn read(manifest: &Manifest) -> RuleFile {
                     continue;
                 }
             };
-            if !load::is_rule(object) && object.get_str("kind").is_some() {
+            if let Some(other) = Other::of(object) {
+                if load::is_meant_as_rule(object) {
+                    let message = format!("{other} is no rule: {HOW_TO_BEGIN}");
+                    let field = base.into_iter().chain([Step::Field("apiVersion".to_owned())]).collect::<Vec<_>>();
+                    file.problems.push(problem(manifest, placed.line, &field, message));
+                } else {
+                    file.others.push(other);
+                }
                 continue;
             }
             let origin = Origin::File { path: manifest.file().to_owned(), line: placed.line };
@@ -50,14 +75,57 @@ pub fn read(manifest: &Manifest) -> RuleFile {
     file
 }
 
+impl Other {
+    /// What an object is that is no rule.
+    fn of(object: Node<'_>) -> Option<Other> {
+        let text = |name: &str| object.get_str(name).and_then(Node::as_str).map(str::to_owned);
+        let is_other = !load::is_rule(object) && object.get_str("kind").is_some();
+        is_other.then(|| Other { api_version: text("apiVersion"), kind: text("kind").unwrap_or_default() })
+    }
+
+    /// Whether it defines a kind that rules may name.
+    pub fn is_definition(&self) -> bool {
+        self.kind == "CustomResourceDefinition"
+    }
+}
+
+impl fmt::Display for Other {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.api_version {
+            Some(api_version) => write!(formatter, "{} ({api_version})", self.kind),
+            None => write!(formatter, "{} (without an apiVersion)", self.kind),
+        }
+    }
+}
+
 /// A diagnostic in its place. Without the text of the file that is the line on which the document of the rule begins.
 pub fn place(diagnostic: &Diagnostic, manifest: Option<&Manifest>) -> Problem {
     let message = diagnostic.to_string();
     let problem = match (&diagnostic.origin, manifest) {
-        (Origin::File { line, .. }, Some(manifest)) => problem(manifest, *line, &diagnostic.field, message),
+        (Origin::File { line, .. }, Some(manifest)) => {
+            let message = if diagnostic.excerpt.as_ref().is_some_and(|excerpt| excerpt.ends_early) {
+                with_comment(message, manifest, *line, &diagnostic.field)
+            } else {
+                message
+            };
+            problem(manifest, *line, &diagnostic.field, message)
+        }
         (origin, _) => of_origin(origin, message),
     };
     Problem { rule: diagnostic.rule.clone(), ..problem }
+}
+
+/// What is wrong with an expression that ends too early: here is at hand what ends it, and nobody has to guess.
+fn with_comment(message: String, manifest: &Manifest, line: usize, field: &[Step]) -> String {
+    let message = message.strip_suffix(comment::GUESS).map_or(&*message, str::trim_end);
+    let at = manifest.locate(line, &document_steps(field));
+    let cut = at.and_then(|(line, column)| comment::split(manifest.text_from(line), column));
+    match (cut, field.last()) {
+        (Some((plain, comment)), Some(Step::Field(field))) => {
+            format!("{message}\n{}", comment::way_out(field, &plain, comment))
+        }
+        _ => message.to_owned(),
+    }
 }
 
 /// Something that is wrong with a rule as a whole.
@@ -150,6 +218,29 @@ mod tests {
     }
 
     #[test]
+    fn what_is_meant_as_a_rule_is_told_how_to_begin() {
+        check(
+            "apiVersion: portal.io.com/v1alpha1\nkind: PortalClusterRule\nmetadata: {name: a}\n---\n\
+             apiVersion: v1\nkind: ClusterRule\nspec: {match: {gvk: [{kind: Pod}]}, rule: spec.hostPID}\n---\n\
+             kind: PortalRule\nmetadata: {name: a}\n---\n\
+             apiVersion: kyverno.io/v1\nkind: ClusterPolicy\nspec: {rules: []}\n",
+            expect![[r#"
+                rules.yaml:1:1: PortalClusterRule (portal.io.com/v1alpha1) is no rule: a rule has `apiVersion: portal.io/v1alpha1` and `kind: PortalClusterRule` or `PortalRule`, or neither and `name`, `match` and `rule` at the top
+                rules.yaml:5:1: ClusterRule (v1) is no rule: a rule has `apiVersion: portal.io/v1alpha1` and `kind: PortalClusterRule` or `PortalRule`, or neither and `name`, `match` and `rule` at the top
+                rules.yaml:9:1: PortalRule (without an apiVersion) is no rule: a rule has `apiVersion: portal.io/v1alpha1` and `kind: PortalClusterRule` or `PortalRule`, or neither and `name`, `match` and `rule` at the top"#]],
+        );
+    }
+
+    #[test]
+    fn what_is_no_rule_is_listed() {
+        let text = "{apiVersion: kyverno.io/v1, kind: ClusterPolicy}\n---\n{apiVersion: a.io/v1, kind: CustomResourceDefinition}\n";
+        let others = read(&Manifest::new("rules.yaml", text.as_bytes())).others;
+        let shown: Vec<String> = others.iter().map(ToString::to_string).collect();
+        assert_eq!(shown, ["ClusterPolicy (kyverno.io/v1)", "CustomResourceDefinition (a.io/v1)"]);
+        assert!(!others[0].is_definition() && others[1].is_definition());
+    }
+
+    #[test]
     fn only_a_file_without_any_document_is_empty() {
         for (text, is_empty) in [
             ("", true),
@@ -160,6 +251,37 @@ mod tests {
         ] {
             assert_eq!(read(&Manifest::new("rules.yaml", text.as_bytes())).is_empty, is_empty, "{text:?}");
         }
+    }
+
+    /// Compares what the compiler says of the only rule of a file.
+    #[track_caller]
+    fn check_compiled(text: &str, expected: Expect) {
+        let manifest = Manifest::new("a.yaml", text.as_bytes());
+        let source = read(&manifest).sources.swap_remove(0);
+        let (_, diagnostics) = crate::rule::compile::compile_rule(&source, Kinds::builtin(), &ExprEngine);
+        expected.assert_eq(&place(&diagnostics[0], Some(&manifest)).to_string());
+    }
+
+    #[test]
+    fn a_rule_that_a_comment_cuts_off_is_shown_with_the_ways_out() {
+        check_compiled(
+            "name: a\nmatch: {gvk: [{kind: Pod}]}\nrule: any(spec.volumes, # == 'x')\n",
+            expect![[r#"
+                a.yaml:3:1: rule a: rule: 1:18: expected a value or `)`, found the end
+                 | any(spec.volumes,
+                 |                  ^
+                YAML takes `# == 'x')` for a comment, because a space is before the `#`: write the rule in quotes, or as a block
+                 | rule: 'any(spec.volumes, # == ''x'')'
+                 | rule: |
+                 |   any(spec.volumes, # == 'x')"#]],
+        );
+        check_compiled(
+            "name: a\nmatch: {gvk: [{kind: Pod}]}\nrule: any(spec.volumes,\nmessage: a # b\n",
+            expect![[r#"
+                a.yaml:3:1: rule a: rule: 1:18: expected a value or `)`, found the end
+                 | any(spec.volumes,
+                 |                  ^"#]],
+        );
     }
 
     #[test]

@@ -38,6 +38,14 @@ pub fn is_rule(document: Node<'_>) -> bool {
     }
 }
 
+/// Whether a document that does not claim to be a rule was meant as one: it is called nearly like one, or has what only rules have.
+pub(crate) fn is_meant_as_rule(document: Node<'_>) -> bool {
+    let kind = document.get_str("kind").and_then(Node::as_str).unwrap_or_default();
+    let has = |name: &str| document.get_str("spec").is_some_and(|spec| spec.get_str(name).is_some());
+    portal_expr::nearest(kind, ["PortalClusterRule", "PortalRule"].into_iter()).is_some()
+        || (has("match") && has("rule"))
+}
+
 /// Reads a rule, or says everything that is wrong with its form. `base` is the way to it in its document, which is empty
 /// unless it is an item of a list.
 pub fn load(document: Node<'_>, origin: Origin, base: Vec<Step>) -> Result<RuleSource, Vec<Diagnostic>> {

@@ -156,9 +156,32 @@ fn a_rule_wakes_when_its_kind_comes_and_says_so_when_it_goes() {
     assert!(matches!(index.report(&id("a")).unwrap().outcome, Outcome::Waiting(_)));
 }
 
+#[test]
+fn a_rule_for_a_whole_group_follows_what_is_served() {
+    let origin = Origin::Cluster { uid: "uid".to_owned() };
+    let source = source_for("a", "{group: acme.io, kind: '*'}", "object.spec.size == 3", origin);
+    let mut index = index([object_of(source, "uid".to_owned())]);
+    check_outcome(&index, "a", "waiting: no kind is served in group `acme.io`");
+    let gadget = Kind { kind: "Gadget".to_owned(), plural: "gadgets".to_owned(), ..widget() };
+    for (kinds, expected) in [
+        (vec![widget()], vec!["acme.io/v1/Widget"]),
+        (vec![widget(), gadget.clone()], vec!["acme.io/v1/Gadget", "acme.io/v1/Widget"]),
+        (vec![gadget], vec!["acme.io/v1/Gadget"]),
+    ] {
+        index.apply([Update::Kinds(Arc::new(Kinds::builtin().with(kinds)))]);
+        assert_eq!(index.report(&id("a")).unwrap().active_on, expected);
+    }
+}
+
 /// The API server refuses a status that names a kind twice in `activeOn`.
 #[test]
 fn a_kind_that_a_rule_names_twice_is_told_once() {
+    let templates = "{group: acme.io, kind: Widget, podTemplate: a}, {group: acme.io, kind: Widget, podTemplate: b}";
+    let origin = Origin::Cluster { uid: "uid".to_owned() };
+    let twice = object_of(source_for("a", templates, "spec.hostPID", origin), "uid".to_owned());
+    let twice = index([Update::Kinds(Arc::new(Kinds::builtin().with([widget()]))), twice]);
+    assert_eq!(twice.report(&id("a")).unwrap().active_on, ["acme.io/v1/Widget"]);
+
     let origin = Origin::Cluster { uid: "uid".to_owned() };
     let kinds = "{kind: ConfigMap}, {version: v1, kind: Secret}, {kind: ConfigMap}, {version: v1, kind: Secret}";
     let index = index([object_of(source_for("a", kinds, "object.data == nil", origin), "uid".to_owned())]);

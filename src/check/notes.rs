@@ -1,0 +1,37 @@
+//! What people are told that is neither a violation nor wrong: what was not judged, and what was taken for granted.
+
+use crate::check::{
+    judge::Judgement,
+    report::describe,
+    unknown::{DEFINITIONS, UnknownKind},
+};
+
+/// How many files are told one by one: a folder of charts may hold hundreds of templates.
+const MAX_FILES: usize = 10;
+
+impl Judgement {
+    /// How many objects are of kinds that nobody knows.
+    pub(crate) fn count_unknown(&self) -> usize {
+        self.unknown.iter().map(|kind| kind.objects).sum()
+    }
+
+    /// What people are told, a line each.
+    pub(crate) fn notes(&self) -> Vec<String> {
+        let assumed: Vec<String> = self.assumed.iter().map(ToString::to_string).collect();
+        let assumed = (!assumed.is_empty()).then(|| {
+            format!(
+                "nothing defines {}: rules that name it judge by `match` alone. Definitions are taken from {DEFINITIONS}",
+                assumed.join(", ")
+            )
+        });
+        let unknown = self.unknown.iter().filter(|_| !self.is_strict).map(UnknownKind::note);
+        assumed.into_iter().chain(unknown).chain(self.skipped_notes()).collect()
+    }
+
+    fn skipped_notes(&self) -> impl Iterator<Item = String> {
+        let told = self.skipped_files.iter().take(MAX_FILES).map(|failed| format!("skipped {}", describe(failed)));
+        let more = self.skipped_files.len().saturating_sub(MAX_FILES);
+        let rest = (more > 0).then(|| format!("skipped {more} files more, which `-o json` lists"));
+        told.chain(rest)
+    }
+}
