@@ -71,7 +71,7 @@ impl Assembler {
     pub(crate) fn new(options: &Options) -> Assembler {
         let origin = match options.origin {
             Some(origin) => (origin ^ origin >> 32) as u32,
-            None => NEXT_ORIGIN.fetch_add(1, Ordering::Relaxed),
+            None => next_origin(),
         };
         let texts = Texts { interner: Interner::global(), interning: options.interning, origin };
         let top = Frame { kind: Kind::Outside, has_symbols: true, values: 0, keys: 0, name: 0, previous: 0, slot: 0 };
@@ -319,6 +319,11 @@ impl Assembler {
         self.scratch.give_back();
         document
     }
+}
+
+/// The origin of a document whose caller names none.
+pub(crate) fn next_origin() -> u32 {
+    NEXT_ORIGIN.fetch_add(1, Ordering::Relaxed)
 }
 
 fn exact(words: &mut Vec<u32>) -> Box<[u32]> {

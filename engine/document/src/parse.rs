@@ -8,6 +8,8 @@ mod special;
 
 use crate::{document::Document, error::Error, options::Options};
 
+pub(crate) use special::find_special;
+
 /// Input whose positions might not fit the payload of a word is refused whatever the caller allows: a byte of input is at
 /// most one word.
 pub(crate) const MAX_BYTES: usize = 128 << 20;

@@ -74,7 +74,7 @@ fn expect<'t>(text: &'t str, tag: &'static str, is: impl FnOnce(&Scalar) -> bool
 }
 
 /// Finds what a scalar without quotes and tag is.
-fn resolve_plain(text: &str) -> Scalar<'_> {
+pub(super) fn resolve_plain(text: &str) -> Scalar<'_> {
     let found = match text.as_bytes().first() {
         None => Some(Scalar::Null),
         Some(b'y' | b'Y' | b'n' | b'N' | b't' | b'T' | b'f' | b'F' | b'o' | b'O' | b'~') => word(text),
