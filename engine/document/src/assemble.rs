@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use crate::{
     document::Document,
     duplicates,
-    guess::{self, Guess, ShapeGuess},
+    guess::{self, Guess, ShapeGuess, Situation},
     intern::{Interner, Shape},
     options::{Interning, Options},
     scratch::Scratch,
@@ -107,6 +107,19 @@ impl Assembler {
         &mut self.scratch.guesses.situation(self.top.slot).value
     }
 
+    /// What probably comes next in YAML.
+    #[inline]
+    pub(crate) fn guess_yaml(&mut self) -> &mut Situation {
+        self.scratch.guesses.yaml(self.top.slot)
+    }
+
+    /// What is probably in a container of YAML that would begin here.
+    #[inline]
+    pub(crate) fn guess_yaml_within(&mut self) -> &mut Situation {
+        let slot = guess::slot(self.name(), 0);
+        self.scratch.guesses.yaml(slot)
+    }
+
     /// The word for a key, whose text is kept if it has no symbol.
     pub(crate) fn key_word(&mut self, key: &str) -> u32 {
         let Scratch { text, recent, .. } = &mut *self.scratch;
@@ -197,11 +210,8 @@ impl Assembler {
 
     #[inline]
     pub(crate) fn begin(&mut self, is_object: bool) {
+        let name = self.name();
         let Scratch { values, keys, frames, .. } = &mut *self.scratch;
-        let Frame { kind, name, previous, values: first, .. } = self.top;
-        // Elements of one array are told apart: the first port mostly has the same name as the first port elsewhere.
-        let index = values.len() as u32 - first;
-        let name = if kind == Kind::Object { previous } else { name ^ index.wrapping_mul(0x85EB_CA6B) };
         frames.push(self.top);
         self.top = Frame {
             kind: if is_object { Kind::Object } else { Kind::Array },
@@ -212,6 +222,15 @@ impl Assembler {
             previous: 0,
             slot: guess::slot(name, 0),
         };
+    }
+
+    /// The name of a container that begins here.
+    #[inline]
+    fn name(&self) -> u32 {
+        let Frame { kind, name, previous, values: first, .. } = self.top;
+        // Elements of one array are told apart: the first port mostly has the same name as the first port elsewhere.
+        let index = self.scratch.values.len() as u32 - first;
+        if kind == Kind::Object { previous } else { name ^ index.wrapping_mul(0x85EB_CA6B) }
     }
 
     /// Ends the innermost container. Does nothing when none is open.

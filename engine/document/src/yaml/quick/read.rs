@@ -12,7 +12,9 @@ use super::{
 };
 use crate::{
     assemble::{Assembler, Progress},
+    guess::{YamlKey, YamlValue},
     options::Options,
+    tape::{self, tag},
 };
 
 /// What stands before the next marker.
@@ -220,6 +222,11 @@ impl<'t> Reader<'t> {
     /// Takes a value that is no sequence with dashes: a mapping if it begins with a key.
     fn inline_node(&mut self, first: usize, column: usize) -> Result<()> {
         let bytes = self.bytes();
+        if let Some((word, length)) = self.assembler.guess_yaml_within().key.check::<YamlKey>(&bytes[first..]) {
+            self.begin_block(column, true)?;
+            self.assembler.push_key(word);
+            return self.value(first + length - 1);
+        }
         match bytes[first] {
             b'"' | b'\'' => {
                 let quoted = quoted::find_end(bytes, first)?;
@@ -242,7 +249,7 @@ impl<'t> Reader<'t> {
                 let plain = self.plain(first)?;
                 if plain.is_key {
                     self.begin_block(column, true)?;
-                    self.plain_key(first, plain.end)?;
+                    self.block_key(first, plain.end)?;
                     return self.after_key(first, plain.end);
                 }
                 self.within_block()?;
@@ -256,6 +263,10 @@ impl<'t> Reader<'t> {
     /// Takes a key and what is behind it on its line.
     fn entry(&mut self, first: usize) -> Result<()> {
         let bytes = self.bytes();
+        if let Some((word, length)) = self.assembler.guess_yaml().key.check::<YamlKey>(&bytes[first..]) {
+            self.assembler.push_key(word);
+            return self.value(first + length - 1);
+        }
         match bytes[first] {
             b'"' | b'\'' => {
                 let quoted = quoted::find_end(bytes, first)?;
@@ -267,7 +278,7 @@ impl<'t> Reader<'t> {
                 if !plain.is_key {
                     return Err(Declined);
                 }
-                self.plain_key(first, plain.end)?;
+                self.block_key(first, plain.end)?;
                 self.after_key(first, plain.end)
             }
             _ => Err(Declined),
@@ -280,15 +291,27 @@ impl<'t> Reader<'t> {
         if byte(bytes, colon) != b':' || !is_space_or_end(bytes, colon + 1) || colon - key > MAX_KEY {
             return Err(Declined);
         }
-        let first = spaces(bytes, colon + 1);
+        self.value(colon + 1)
+    }
+
+    /// Takes what is behind the colon of a key.
+    fn value(&mut self, start: usize) -> Result<()> {
+        let bytes = self.bytes();
+        let first = spaces(bytes, start);
+        if let Some((word, length)) = self.assembler.guess_yaml().value.check::<YamlValue>(&bytes[first..]) {
+            self.assembler.word(word);
+            self.next_line(first + length - 1);
+            return Ok(());
+        }
         match byte(bytes, first) {
             b'\n' | b'#' | 0 => {
                 self.awaits = true;
-                self.end_of_line(colon + 1)
+                self.end_of_line(start)
             }
             b'"' | b'\'' => {
                 let quoted = quoted::find_end(bytes, first)?;
                 self.quoted_value(quoted)?;
+                self.guess_again(first, quoted.end + 1);
                 self.end_of_line(quoted.end + 1)
             }
             b'[' | b'{' => {
@@ -303,9 +326,25 @@ impl<'t> Reader<'t> {
                     return Err(Declined);
                 }
                 self.plain_value(first, plain.end)?;
+                self.guess_again(first, plain.end);
                 self.end_of_line(plain.end)
             }
             _ => Err(Declined),
+        }
+    }
+
+    /// Guesses from here on that the value that was added last comes again, if its word says all that it is.
+    fn guess_again(&mut self, start: usize, end: usize) {
+        let bytes = self.bytes();
+        let word = self.assembler.last();
+        let is_whole = match tape::tag_of(word) {
+            // What is longer is compared with the text of its symbol, which has no quotes.
+            tag::SYMBOL => end - start < 16 || begins_plain(bytes[start]),
+            tag::NULL | tag::FALSE | tag::TRUE | tag::SMALL_INT => end - start < 16,
+            _ => false,
+        };
+        if is_whole && byte(bytes, end) == b'\n' {
+            self.assembler.guess_yaml().value.set(word, &bytes[start..], end + 1 - start);
         }
     }
 
@@ -333,19 +372,34 @@ impl<'t> Reader<'t> {
         Ok(Plain { end, is_key: false })
     }
 
-    pub(super) fn plain_key(&mut self, start: usize, end: usize) -> Result<()> {
-        let text = &self.text[start..end];
-        let word = match resolve_plain(text) {
-            // A merge key is a text too.
-            Scalar::Text(key) if key != "<<" => self.assembler.key_word(&key),
-            Scalar::Text(_) => return Err(Declined),
-            other => {
-                let key = key_text(&other).ok_or(Declined)?;
-                self.assembler.key_word(&key)
-            }
-        };
+    /// Takes a key of a block, which a colon ends.
+    fn block_key(&mut self, start: usize, colon: usize) -> Result<()> {
+        let bytes = self.bytes();
+        let (word, is_text) = self.plain_key_word(start, colon)?;
+        if is_text && colon + 1 < bytes.len() && tape::tag_of(word) == tag::SYMBOL {
+            self.assembler.guess_yaml().key.set(word, &bytes[start..], colon + 2 - start);
+        }
         self.assembler.push_key(word);
         Ok(())
+    }
+
+    pub(super) fn plain_key(&mut self, start: usize, end: usize) -> Result<()> {
+        let (word, _) = self.plain_key_word(start, end)?;
+        self.assembler.push_key(word);
+        Ok(())
+    }
+
+    /// The word of a key without quotes, and whether it is the text that stands there.
+    fn plain_key_word(&mut self, start: usize, end: usize) -> Result<(u32, bool)> {
+        match resolve_plain(&self.text[start..end]) {
+            // A merge key is a text too.
+            Scalar::Text(key) if key == "<<" => Err(Declined),
+            Scalar::Text(key) => Ok((self.assembler.key_word(&key), true)),
+            other => {
+                let key = key_text(&other).ok_or(Declined)?;
+                Ok((self.assembler.key_word(&key), false))
+            }
+        }
     }
 
     pub(super) fn quoted_key(&mut self, quoted: Quoted) -> Result<()> {
