@@ -4,6 +4,7 @@ mod cluster;
 mod files;
 mod judge;
 mod progress;
+mod queue;
 mod report;
 mod rules;
 

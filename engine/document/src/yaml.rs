@@ -1,6 +1,7 @@
 //! YAML into documents, as Kubernetes reads it: several documents in one text, scalars of YAML 1.1, merge keys, anchors.
 
 mod aliases;
+mod elements;
 mod key;
 mod load;
 mod locate;
@@ -14,7 +15,8 @@ use crate::{
     options::Options,
 };
 
-pub use locate::{Step, element_lines, locate};
+pub use elements::element_lines;
+pub use locate::{Step, locate};
 
 /// A document and where it stands in its file.
 #[derive(Debug, Clone, PartialEq)]

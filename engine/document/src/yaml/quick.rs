@@ -6,7 +6,7 @@
 
 mod characters;
 mod flow;
-mod lex;
+pub(super) mod lex;
 mod literal;
 mod quoted;
 mod read;

@@ -14,19 +14,19 @@ const HIGHEST: u64 = ONES << 7;
 
 /// The byte at a position, or zero at the end: no text that is read here has one.
 #[inline(always)]
-pub(super) fn byte(bytes: &[u8], at: usize) -> u8 {
+pub(in crate::yaml) fn byte(bytes: &[u8], at: usize) -> u8 {
     bytes.get(at).copied().unwrap_or_default()
 }
 
 /// The position of the first byte that is no space.
 #[inline(always)]
-pub(super) fn spaces(bytes: &[u8], start: usize) -> usize {
+pub(in crate::yaml) fn spaces(bytes: &[u8], start: usize) -> usize {
     find(bytes, start, |bytes| above_zero(bytes ^ (ONES * u64::from(b' '))), |byte| byte != b' ')
 }
 
 /// The position of the line feed that ends a line, or the end.
 #[inline]
-pub(super) fn find_line_end(bytes: &[u8], start: usize) -> usize {
+pub(in crate::yaml) fn find_line_end(bytes: &[u8], start: usize) -> usize {
     find(bytes, start, |bytes| zero(bytes ^ (ONES * u64::from(b'\n'))), |byte| byte == b'\n')
 }
 
@@ -44,7 +44,7 @@ pub(super) fn find_mark(bytes: &[u8], start: usize) -> usize {
 /// Whether a line feed, a space or the end is at a position. A tab is not: where it would be a space is for the general parser
 /// to tell.
 #[inline(always)]
-pub(super) fn is_space_or_end(bytes: &[u8], at: usize) -> bool {
+pub(in crate::yaml) fn is_space_or_end(bytes: &[u8], at: usize) -> bool {
     matches!(byte(bytes, at), b' ' | b'\n' | 0)
 }
 
