@@ -40,17 +40,16 @@ pub fn document_yaml(input: &[u8]) {
     }
 }
 
-/// Checks that the general parser has the same of a text: the documents on the same lines and of the same size, or the error.
+/// Checks that the general parser has the same of a text: the same documents on the same lines, or the same error. Not of the
+/// same size: which text a document has twice depends on what was read before it.
 fn check_general(text: &str, found: &Result<Vec<YamlDocument>, Error>) {
     let general = from_yaml_generally(text, &OPTIONS);
     assert_eq!(*found, general, "{text:?}");
     let (Ok(found), Ok(general)) = (found, general) else { return };
     for (found, general) in found.iter().zip(general) {
-        let (found, general) = (&found.document, &general.document);
-        assert_eq!(found.size_bytes(), general.size_bytes(), "{text:?}");
         // Also the order of keys, and whether a number is an integer.
-        if is_short(found.root(), &mut WRITTEN.clone()) {
-            assert_eq!(found.to_json(), general.to_json(), "{text:?}");
+        if is_short(found.document.root(), &mut WRITTEN.clone()) {
+            assert_eq!(found.document.to_json(), general.document.to_json(), "{text:?}");
         }
     }
 }
