@@ -10,6 +10,7 @@ pub(super) mod lex;
 mod literal;
 mod quoted;
 mod read;
+mod scalars;
 
 #[cfg(test)]
 mod random;
