@@ -5,6 +5,7 @@ mod files;
 mod judge;
 mod notes;
 mod progress;
+mod queue;
 mod report;
 mod rules;
 mod skipped;

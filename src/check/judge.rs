@@ -1,19 +1,18 @@
 //! Judges the objects of files, on every core.
 
-use std::cell::LazyCell;
 use std::collections::BTreeSet;
+use std::ops::Range;
 use std::path::PathBuf;
 use std::process::ExitCode;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::sync_channel;
+use std::sync::{Arc, Mutex, OnceLock};
 use std::thread;
 
 use portal_core::{
     evaluate::{Evaluation, evaluate},
     event::{Event, Operation, Subject},
     kinds::{Assumed, Kinds},
-    manifest::{Item, Manifest, Problem, items},
+    manifest::{Item, Manifest, Placed, Problem, items_between, list_len},
     review::Review,
     rule::{RequestReads, RuleSet},
 };
@@ -26,6 +25,7 @@ use crate::check::{
     cluster::Cluster,
     files,
     progress::Progress,
+    queue::Queue,
     rules::{self, Loaded},
     skipped::{self, Doubts},
     unknown::{Unknown, UnknownKind},
@@ -55,8 +55,8 @@ pub(crate) struct Location {
     /// The number of the file, so that results come in the order of the files.
     order: usize,
     pub(crate) line: Option<usize>,
-    /// The number of the object below the line: those of a list share it.
-    item: usize,
+    /// The places of the object in the lists around it, which may share the line.
+    path: Vec<usize>,
     pub(crate) file: String,
     pub(crate) api_version: String,
     pub(crate) kind: String,
@@ -92,6 +92,25 @@ struct Work<'a> {
     now: Moment,
 }
 
+/// What a worker takes.
+enum Task {
+    /// A part of the file of this number.
+    Piece(usize, Manifest),
+    /// Some items of a list.
+    Items(Arc<Listed>, Range<usize>),
+}
+
+/// A document whose items are judged, perhaps by several workers.
+struct Listed {
+    order: usize,
+    piece: Manifest,
+    placed: Placed,
+    /// How many items it has, if it is a list.
+    count: usize,
+    /// The lines of its items. Written by the first worker that has something to say about one.
+    lines: OnceLock<Vec<usize>>,
+}
+
 /// What a worker found in a piece.
 #[derive(Default)]
 struct Outcome {
@@ -106,6 +125,9 @@ struct Outcome {
 
 /// How much text goes to a worker at once.
 const PIECE_BYTES: usize = 256 << 10;
+
+/// How many items of a list go to a worker at once: about as much as a piece of text.
+const ITEMS: usize = 64;
 
 pub(crate) fn judge(loaded: &Loaded, arguments: &Arguments) -> Judgement {
     let (mut problems, mut skipped_cluster_files) = (Vec::new(), Vec::new());
@@ -159,8 +181,7 @@ pub(crate) fn judge(loaded: &Loaded, arguments: &Arguments) -> Judgement {
 /// Reads the files one after the other and lets every core judge what is in them. What waits is bounded.
 fn run(work: &Work<'_>, paths: &[PathBuf]) -> Outcome {
     let workers = thread::available_parallelism().map_or(1, usize::from);
-    let (sender, receiver) = sync_channel::<(usize, Manifest)>(2 * workers);
-    let receiver = Mutex::new(receiver);
+    let queue = Queue::new(2 * workers);
     let outcome = Mutex::new(Outcome::default());
     let progress = Progress::new(paths.len());
     // A file may come in many pieces. A file without anything in any of them is reported: it is a mistake.
@@ -170,14 +191,22 @@ fn run(work: &Work<'_>, paths: &[PathBuf]) -> Outcome {
         for _ in 0..workers {
             scope.spawn(|| {
                 let mut own = Outcome::default();
-                loop {
-                    let next = receiver.lock().map_or(None, |receiver| receiver.recv().ok());
-                    let Some((order, piece)) = next else { break };
+                queue.work(|task| {
                     let before = own.objects;
-                    let has_content = work.judge_piece(order, &piece, &mut own);
-                    filled[order].fetch_or(has_content, Ordering::Relaxed);
+                    let order = match task {
+                        Task::Piece(order, piece) => {
+                            let (lists, has_content) = work.judge_piece(order, piece, &mut own);
+                            filled[order].fetch_or(has_content, Ordering::Relaxed);
+                            lists.into_iter().for_each(|list| queue.split(parts(list)));
+                            order
+                        }
+                        Task::Items(list, range) => {
+                            work.judge_items(&list, range, &mut own);
+                            list.order
+                        }
+                    };
                     progress.judged(order, own.objects - before);
-                }
+                });
                 if let Ok(mut outcome) = outcome.lock() {
                     outcome.objects += own.objects;
                     outcome.reviews += own.reviews;
@@ -193,8 +222,7 @@ fn run(work: &Work<'_>, paths: &[PathBuf]) -> Outcome {
                 Ok(manifest) => {
                     firsts.push((order, files::empty(&manifest, "object")));
                     for piece in manifest.pieces(PIECE_BYTES) {
-                        // A worker ends only when there is nothing more to do.
-                        let _ = sender.send((order, piece));
+                        queue.add(Task::Piece(order, piece));
                     }
                 }
                 Err(problem) => {
@@ -204,13 +232,20 @@ fn run(work: &Work<'_>, paths: &[PathBuf]) -> Outcome {
                 }
             }
         }
-        drop(sender);
+        queue.close();
     });
     progress.end();
     let mut outcome = outcome.into_inner().unwrap_or_default();
     let empty = firsts.into_iter().filter(|(order, _)| !filled[*order].load(Ordering::Relaxed));
     empty.for_each(|(order, problem)| outcome.doubts.add_empty(order, problem));
     outcome
+}
+
+/// The parts of a list that workers take.
+fn parts(list: Arc<Listed>) -> impl DoubleEndedIterator<Item = Task> {
+    let count = list.count;
+    (0..count.div_ceil(ITEMS))
+        .map(move |part| Task::Items(Arc::clone(&list), part * ITEMS..count.min((part + 1) * ITEMS)))
 }
 
 pub(crate) fn unread(order: usize, problem: Problem) -> Failed {
@@ -220,32 +255,45 @@ pub(crate) fn unread(order: usize, problem: Problem) -> Failed {
 }
 
 impl Work<'_> {
-    /// Judges what is in a piece, and says whether there was anything.
-    fn judge_piece(&self, order: usize, piece: &Manifest, outcome: &mut Outcome) -> bool {
+    /// Judges what is in a piece, but for long lists, which are returned. Says whether there was anything.
+    fn judge_piece(&self, order: usize, piece: Manifest, outcome: &mut Outcome) -> (Vec<Arc<Listed>>, bool) {
         let (documents, problems) = piece.documents(Interning::Add);
         let has_content = !documents.is_empty() || !problems.is_empty();
         let problems = problems.into_iter();
-        outcome.failures.extend(problems.filter_map(|problem| outcome.doubts.add_template(order, piece, problem)));
-        for placed in &documents {
-            let items = items(placed.document.root());
-            // The lines of a list's items are looked for when something is said of one.
-            let lines = LazyCell::new(|| piece.item_lines(placed.line));
-            for (item, Item { path, content }) in items.iter().enumerate() {
-                let file = piece.file().to_owned();
-                let location = Location { order, line: Some(placed.line), item, file, ..Location::default() };
-                let (violations, failures) = (outcome.violations.len(), outcome.failures.len());
-                match content {
-                    Ok(content) => self.judge_content(content.root(), location, outcome),
-                    Err(error) => outcome.failures.push(Failed::whole(location, error)),
-                }
-                let violations = outcome.violations[violations..].iter_mut().map(|found| &mut found.location);
-                let failures = outcome.failures[failures..].iter_mut().map(|failed| &mut failed.location);
-                for location in violations.chain(failures) {
-                    location.line = path.first().and_then(|item| lines.get(*item).copied()).or(location.line);
-                }
+        outcome.failures.extend(problems.filter_map(|problem| outcome.doubts.add_template(order, &piece, problem)));
+        let mut long = Vec::new();
+        for placed in documents {
+            let count = list_len(placed.document.root()).unwrap_or_default();
+            let listed = Listed { order, piece: piece.clone(), placed, count, lines: OnceLock::new() };
+            if count > ITEMS {
+                long.push(Arc::new(listed));
+            } else {
+                self.judge_items(&listed, 0..ITEMS, outcome);
             }
         }
-        has_content
+        (long, has_content)
+    }
+
+    /// Judges some items of a list, or a document that is none.
+    fn judge_items(&self, listed: &Listed, range: Range<usize>, outcome: &mut Outcome) {
+        let Listed { order, piece, placed, count, lines } = listed;
+        for Item { path, content } in items_between(placed.document.root(), range) {
+            let first = path.first().copied();
+            let file = piece.file().to_owned();
+            let location = Location { order: *order, line: Some(placed.line), path, file, ..Location::default() };
+            let (violations, failures) = (outcome.violations.len(), outcome.failures.len());
+            match content {
+                Ok(content) => self.judge_content(content.root(), location, outcome),
+                Err(error) => outcome.failures.push(Failed::whole(location, error)),
+            }
+            let violations = outcome.violations[violations..].iter_mut().map(|found| &mut found.location);
+            let failures = outcome.failures[failures..].iter_mut().map(|failed| &mut failed.location);
+            for location in violations.chain(failures) {
+                // The lines of a list's items are looked for when something is said of one.
+                let line = |item: usize| lines.get_or_init(|| piece.item_lines(placed.line, *count)).get(item).copied();
+                location.line = first.and_then(line).or(location.line);
+            }
+        }
     }
 
     fn judge_content(&self, object: Node<'_>, location: Location, outcome: &mut Outcome) {

@@ -12,7 +12,7 @@ use portal_document::{Document, DocumentLimits, Interning, Options, Step, YamlDo
 
 use crate::rule::source::RuleId;
 
-pub use self::items::{Content, Item, items};
+pub use self::items::{Content, Item, items, items_between, list_len};
 
 /// The text of a file, or a piece of it that holds whole documents. A clone shares the text.
 #[derive(Clone, Debug)]
@@ -108,9 +108,9 @@ impl Manifest {
         Some((at.line + line - 1, at.column))
     }
 
-    /// The lines of the items of the list that begins on this line.
-    pub fn item_lines(&self, line: usize) -> Vec<usize> {
-        let lines = portal_document::element_lines(self.text_from(line), "items");
+    /// The lines of the items of the list that begins on this line, of which there are so many.
+    pub fn item_lines(&self, line: usize, count: usize) -> Vec<usize> {
+        let lines = portal_document::element_lines(self.text_from(line), "items", count);
         lines.into_iter().map(|item| item + line - 1).collect()
     }
 
@@ -280,7 +280,7 @@ mod tests {
         let path = [Step::Field("items"), Step::Index(1), Step::Field("c")];
         for (manifest, line) in [(manifest(text), 4), (manifest(text).pieces(1).swap_remove(1), 4)] {
             assert_eq!(manifest.locate(line, &path), Some((7, 3)));
-            assert_eq!(manifest.item_lines(line), [5, 6]);
+            assert_eq!(manifest.item_lines(line, 2), [5, 6]);
         }
         let old = manifest(text.replace('\n', "\r"));
         assert_eq!((old.locate(4, &path), old.pieces(1).len()), (Some((7, 3)), 3));

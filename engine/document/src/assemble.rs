@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use crate::{
     document::Document,
     duplicates,
-    guess::{self, Guess, ShapeGuess},
+    guess::{self, Guess, ShapeGuess, Situation},
     intern::{Interner, Shape},
     options::{Interning, Options},
     scratch::Scratch,
@@ -71,7 +71,7 @@ impl Assembler {
     pub(crate) fn new(options: &Options) -> Assembler {
         let origin = match options.origin {
             Some(origin) => (origin ^ origin >> 32) as u32,
-            None => NEXT_ORIGIN.fetch_add(1, Ordering::Relaxed),
+            None => next_origin(),
         };
         let texts = Texts { interner: Interner::global(), interning: options.interning, origin };
         let top = Frame { kind: Kind::Outside, has_symbols: true, values: 0, keys: 0, name: 0, previous: 0, slot: 0 };
@@ -105,6 +105,19 @@ impl Assembler {
     #[inline]
     pub(crate) fn guess_value(&mut self) -> &mut Guess {
         &mut self.scratch.guesses.situation(self.top.slot).value
+    }
+
+    /// What probably comes next in YAML.
+    #[inline]
+    pub(crate) fn guess_yaml(&mut self) -> &mut Situation {
+        self.scratch.guesses.yaml(self.top.slot)
+    }
+
+    /// What is probably in a container of YAML that would begin here.
+    #[inline]
+    pub(crate) fn guess_yaml_within(&mut self) -> &mut Situation {
+        let slot = guess::slot(self.name(), 0);
+        self.scratch.guesses.yaml(slot)
     }
 
     /// The word for a key, whose text is kept if it has no symbol.
@@ -197,11 +210,8 @@ impl Assembler {
 
     #[inline]
     pub(crate) fn begin(&mut self, is_object: bool) {
+        let name = self.name();
         let Scratch { values, keys, frames, .. } = &mut *self.scratch;
-        let Frame { kind, name, previous, values: first, .. } = self.top;
-        // Elements of one array are told apart: the first port mostly has the same name as the first port elsewhere.
-        let index = values.len() as u32 - first;
-        let name = if kind == Kind::Object { previous } else { name ^ index.wrapping_mul(0x85EB_CA6B) };
         frames.push(self.top);
         self.top = Frame {
             kind: if is_object { Kind::Object } else { Kind::Array },
@@ -212,6 +222,15 @@ impl Assembler {
             previous: 0,
             slot: guess::slot(name, 0),
         };
+    }
+
+    /// The name of a container that begins here.
+    #[inline]
+    fn name(&self) -> u32 {
+        let Frame { kind, name, previous, values: first, .. } = self.top;
+        // Elements of one array are told apart: the first port mostly has the same name as the first port elsewhere.
+        let index = self.scratch.values.len() as u32 - first;
+        if kind == Kind::Object { previous } else { name ^ index.wrapping_mul(0x85EB_CA6B) }
     }
 
     /// Ends the innermost container. Does nothing when none is open.
@@ -319,6 +338,11 @@ impl Assembler {
         self.scratch.give_back();
         document
     }
+}
+
+/// The origin of a document whose caller names none.
+pub(crate) fn next_origin() -> u32 {
+    NEXT_ORIGIN.fetch_add(1, Ordering::Relaxed)
 }
 
 fn exact(words: &mut Vec<u32>) -> Box<[u32]> {

@@ -10,27 +10,45 @@ use crate::{
 pub(crate) struct Guesses {
     situations: [Situation; SIZE],
     shapes: [ShapeGuess; SIZE],
+    /// The same for YAML: what is a whole key there may be the beginning of one in JSON. Empty until the thread reads some,
+    /// which most never do.
+    yaml: Vec<Situation>,
 }
 
 /// What came last after a key.
 #[derive(Clone, Copy)]
 pub(crate) struct Situation {
-    /// Its value, if that is a string.
+    /// Its value, if that is a string, or any other word that says all in YAML.
     pub(crate) value: Guess,
     /// The next key.
     pub(crate) key: Guess,
 }
 
-/// A text that stands in JSON as it is, with what comes behind it: a quote, and a colon if it is a key.
+/// A text that stands in its input as it is, with what comes behind it: in JSON a quote, and a colon if it is a key.
 #[derive(Clone, Copy)]
 pub(crate) struct Guess {
     /// The first 16 bytes of it. Behind the end of a shorter text, anything.
     start: [u64; 2],
     /// Bytes with what comes behind. Never zero.
     length: u32,
-    /// The word of its symbol.
+    /// The word of its symbol. In YAML, a short one may be any word.
     word: u32,
 }
+
+/// What ends a text.
+pub(crate) trait Ending {
+    /// Whether this may come behind one. As many bytes are asked for as there were when it was guessed.
+    fn is_behind(behind: &[u8]) -> bool;
+}
+
+/// Behind a key or a string of JSON.
+pub(crate) struct Json;
+
+/// Behind a key of a block in YAML.
+pub(crate) struct YamlKey;
+
+/// Behind a value of a block in YAML.
+pub(crate) struct YamlValue;
 
 /// A list of keys.
 #[derive(Clone, Copy)]
@@ -68,11 +86,28 @@ impl Guesses {
         &mut self.situations[slot as usize % SIZE]
     }
 
+    /// What comes after a key in YAML.
+    #[inline]
+    pub(crate) fn yaml(&mut self, slot: u32) -> &mut Situation {
+        if self.yaml.is_empty() {
+            self.yaml = no_situations();
+        }
+        &mut self.yaml[slot as usize % SIZE]
+    }
+
     /// The guess for the keys of an object whose last key has a slot.
     #[inline]
     pub(crate) fn shape(&mut self, slot: u32) -> &mut ShapeGuess {
         &mut self.shapes[slot as usize % SIZE]
     }
+}
+
+impl Situation {
+    /// No symbol, and longer than what is compared at once, so that it is always looked at.
+    const NONE: Situation = {
+        let none = Guess { start: [0, 0], length: 17, word: tag::NULL };
+        Situation { value: none, key: none }
+    };
 }
 
 impl Guess {
@@ -86,22 +121,45 @@ impl Guess {
 
     /// The word and the length with what comes behind, if this is what `rest` begins with.
     #[inline(always)]
-    pub(crate) fn check(&self, rest: &[u8]) -> Option<(u32, usize)> {
+    pub(crate) fn check<E: Ending>(&self, rest: &[u8]) -> Option<(u32, usize)> {
         let [first, second] = start(rest)?;
         let length = self.length as usize;
         let [first_mask, second_mask] = MASKS[length.min(16)];
         let differing = (first ^ self.start[0]) & first_mask | (second ^ self.start[1]) & second_mask;
-        (differing == 0 && (length <= 16 || self.check_long(rest))).then_some((self.word, length))
+        (differing == 0 && (length <= 16 || self.check_long::<E>(rest))).then_some((self.word, length))
     }
 
-    fn check_long(&self, rest: &[u8]) -> bool {
+    fn check_long<E: Ending>(&self, rest: &[u8]) -> bool {
         if tape::tag_of(self.word) != tag::SYMBOL {
             return false;
         }
         let text = text_of(self.word).as_bytes();
         let behind = rest.get(text.len()..self.length as usize);
-        rest.starts_with(text) && behind.is_some_and(|behind| b"\":".starts_with(behind))
+        rest.starts_with(text) && behind.is_some_and(E::is_behind)
     }
+}
+
+impl Ending for Json {
+    fn is_behind(behind: &[u8]) -> bool {
+        b"\":".starts_with(behind)
+    }
+}
+
+impl Ending for YamlKey {
+    fn is_behind(behind: &[u8]) -> bool {
+        matches!(behind, b": " | b":\n")
+    }
+}
+
+impl Ending for YamlValue {
+    fn is_behind(behind: &[u8]) -> bool {
+        behind == b"\n"
+    }
+}
+
+#[cold]
+fn no_situations() -> Vec<Situation> {
+    vec![Situation::NONE; SIZE]
 }
 
 /// The text of a symbol.
@@ -118,10 +176,9 @@ fn start(rest: &[u8]) -> Option<[u64; 2]> {
 
 impl Default for Guesses {
     fn default() -> Guesses {
-        // No symbol, and longer than what is compared at once, so that it is always looked at; a list that no object has.
-        let none = Guess { start: [0, 0], length: 17, word: tag::NULL };
-        let situations = [Situation { value: none, key: none }; SIZE];
-        Guesses { situations, shapes: [ShapeGuess { keys: &[0], shape: 0 }; SIZE] }
+        // A list of keys that no object has.
+        let shapes = [ShapeGuess { keys: &[0], shape: 0 }; SIZE];
+        Guesses { situations: [Situation::NONE; SIZE], shapes, yaml: Vec::new() }
     }
 }
 
@@ -130,15 +187,24 @@ mod tests {
     use super::*;
 
     /// Guesses a text and what is behind it, and says whether the guess is right for another body.
-    fn is_right(text: &str, behind: &str, body: &str) -> bool {
+    fn is_right<E: Ending>(text: &str, behind: &str, body: &str) -> bool {
         let symbol = Interner::global().intern(text).unwrap();
         let word = tape::word(tag::SYMBOL, symbol.0);
         let mut guess = Guesses::default().situation(0).value;
         let enough = " ".repeat(16);
         guess.set(word, format!("{text}{behind}{enough}").as_bytes(), text.len() + behind.len());
-        let found = guess.check(format!("{body}{enough}").as_bytes());
+        let found = guess.check::<E>(format!("{body}{enough}").as_bytes());
         assert!(found.is_none_or(|found| found == (word, text.len() + behind.len())));
         found.is_some()
+    }
+
+    #[track_caller]
+    fn check_right<E: Ending>(text: &str, behind: &str) {
+        assert!(is_right::<E>(text, behind, &format!("{text}{behind}")));
+        assert!(is_right::<E>(text, behind, &format!("{text}{behind}more")));
+        assert!(!is_right::<E>(text, behind, &format!("{text}x{behind}")));
+        assert!(!is_right::<E>(text, behind, &format!("x{text}{behind}")));
+        assert!(!is_right::<E>(text, behind, text));
     }
 
     #[test]
@@ -146,27 +212,29 @@ mod tests {
         for length in [0, 1, 7, 8, 14, 15, 16, 17, 40] {
             let text = "abcdefghij".repeat(5)[..length].to_owned();
             for behind in ["\"", "\":"] {
-                assert!(is_right(&text, behind, &format!("{text}{behind}")));
-                assert!(is_right(&text, behind, &format!("{text}{behind}more")));
-                assert!(!is_right(&text, behind, &format!("{text}x{behind}")));
-                assert!(!is_right(&text, behind, &format!("x{text}{behind}")));
-                assert!(!is_right(&text, behind, &text));
+                check_right::<Json>(&text, behind);
             }
-            assert!(!is_right(&text, "\":", &format!("{text}\",")));
+            assert!(!is_right::<Json>(&text, "\":", &format!("{text}\",")));
+            for behind in [": ", ":\n"] {
+                check_right::<YamlKey>(&text, behind);
+            }
+            assert!(!is_right::<YamlKey>(&text, ": ", &format!("{text}:x")));
+            check_right::<YamlValue>(&text, "\n");
+            assert!(!is_right::<YamlValue>(&text, "\n", &format!("{text} #\n")));
         }
     }
 
     #[test]
     fn nothing_is_guessed_at_first() {
         let mut guesses = Guesses::default();
-        assert!(guesses.situation(7).key.check(&[0; 40]).is_none());
-        assert!(guesses.situation(7).value.check(&[b'"'; 40]).is_none());
+        assert!(guesses.situation(7).key.check::<Json>(&[0; 40]).is_none());
+        assert!(guesses.situation(7).value.check::<Json>(&[b'"'; 40]).is_none());
     }
 
     #[test]
     fn nothing_is_guessed_near_the_end() {
         let mut guess = Guesses::default().situation(0).value;
         guess.set(tape::word(tag::SYMBOL, 0), b"a\"", 2);
-        assert!(guess.check(b"a\"").is_none());
+        assert!(guess.check::<Json>(b"a\"").is_none());
     }
 }

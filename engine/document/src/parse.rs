@@ -1,5 +1,6 @@
 //! JSON into a document.
 
+mod elements;
 mod escapes;
 mod lex;
 mod scan;
@@ -7,6 +8,9 @@ mod skip;
 mod special;
 
 use crate::{document::Document, error::Error, options::Options};
+
+pub(crate) use elements::element_lines;
+pub(crate) use special::find_special;
 
 /// Input whose positions might not fit the payload of a word is refused whatever the caller allows: a byte of input is at
 /// most one word.

@@ -1,10 +1,13 @@
 //! YAML into documents, as Kubernetes reads it: several documents in one text, scalars of YAML 1.1, merge keys, anchors.
 
 mod aliases;
+mod elements;
 mod key;
 mod load;
 mod locate;
+mod quick;
 mod resolve;
+mod value;
 
 use crate::{
     document::Document,
@@ -12,7 +15,8 @@ use crate::{
     options::Options,
 };
 
-pub use locate::{Step, element_lines, locate};
+pub use elements::element_lines;
+pub use locate::{Step, locate};
 
 /// A document and where it stands in its file.
 #[derive(Debug, Clone, PartialEq)]
@@ -28,11 +32,20 @@ pub struct YamlDocument {
 /// Keys that are no strings become strings, whole floats become integers, and the last one of a repeated key wins: all as
 /// when Kubernetes turns YAML into JSON.
 pub fn from_yaml(text: &str, options: &Options) -> Result<Vec<YamlDocument>, Error> {
-    let limit = options.limits.bytes.min(crate::parse::MAX_BYTES);
-    if text.len() > limit {
-        return Err(Error::TooLarge { bytes: text.len(), limit });
-    }
+    check_size(text, options)?;
+    quick::load(text, options)
+}
+
+/// Reads every document of a YAML text by the general parser alone. It has the same result as [`from_yaml`], which leaves only
+/// what is unusual to that parser, and takes longer: it is there to compare with.
+pub fn from_yaml_generally(text: &str, options: &Options) -> Result<Vec<YamlDocument>, Error> {
+    check_size(text, options)?;
     load::load(text, options)
+}
+
+fn check_size(text: &str, options: &Options) -> Result<(), Error> {
+    let limit = options.limits.bytes.min(crate::parse::MAX_BYTES);
+    if text.len() > limit { Err(Error::TooLarge { bytes: text.len(), limit }) } else { Ok(()) }
 }
 
 fn position(marker: &granit_parser::Marker) -> Position {

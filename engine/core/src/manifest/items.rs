@@ -1,6 +1,8 @@
 //! The objects of a document: itself, or those of a list and of the lists in it.
 
-use portal_document::{Builder, Document, Node};
+use std::ops::Range;
+
+use portal_document::{Array, Builder, Document, Node};
 
 use crate::{object::entries, rule::diagnostic::Step};
 
@@ -25,11 +27,39 @@ pub enum Content<'d> {
 /// The most lists within each other.
 const MAX_LISTS: usize = 8;
 
+/// What a document or an item of a list is.
+enum Kind<'d> {
+    Object,
+    /// A list, and the kind of its items if it says one.
+    List {
+        items: Array<'d>,
+        element: &'d str,
+    },
+    /// A list of nothing.
+    Empty,
+    /// A list that is none.
+    Wrong(String),
+}
+
 /// The objects of a document. Those of a list such as a `PodList` need not say their version and kind: the list does.
 pub fn items(document: Node<'_>) -> Vec<Item<'_>> {
+    items_between(document, 0..usize::MAX)
+}
+
+/// The objects of a part of the list that a document is, so that several can look at one list. A document that is no list is its
+/// own first item.
+pub fn items_between(document: Node<'_>, range: Range<usize>) -> Vec<Item<'_>> {
     let mut items = Vec::new();
-    add_items(document, Vec::new(), &mut items);
+    add_items(document, &[], range, &mut items);
     items
+}
+
+/// How many items the list has that a document is, without those of lists in it. Nothing if it is no list.
+pub fn list_len(document: Node<'_>) -> Option<usize> {
+    match kind(document, 0) {
+        Kind::List { items, .. } => Some(items.len()),
+        _ => None,
+    }
 }
 
 impl Item<'_> {
@@ -54,34 +84,45 @@ impl Content<'_> {
     }
 }
 
-fn add_items<'d>(object: Node<'d>, path: Vec<usize>, found: &mut Vec<Item<'d>>) {
-    let text = |name: &str| object.get_str(name).and_then(Node::as_str);
-    let items = object.get_str("items");
-    let element = text("kind").and_then(|kind| kind.strip_suffix("List"));
-    // The kind of a custom resource may end in `List` although it holds no objects.
-    let Some(element) = element.filter(|kind| kind.is_empty() || items.is_some()) else {
-        return found.push(Item { path, content: Ok(Content::Given(object)) });
+fn add_items<'d>(object: Node<'d>, path: &[usize], range: Range<usize>, found: &mut Vec<Item<'d>>) {
+    let content = match kind(object, path.len()) {
+        Kind::List { items, element } => {
+            let api_version = text(object, "apiVersion");
+            for (index, item) in items.iter().enumerate().take(range.end).skip(range.start) {
+                let path: Vec<usize> = path.iter().copied().chain([index]).collect();
+                match api_version.and_then(|version| named_after_list(item, version, element)) {
+                    Some(named) => found.push(Item { path, content: Ok(Content::Made(named)) }),
+                    None => add_items(item, &path, 0..usize::MAX, found),
+                }
+            }
+            return;
+        }
+        Kind::Empty => return,
+        Kind::Object => Ok(Content::Given(object)),
+        Kind::Wrong(error) => Err(error),
     };
-    let list = match (items, items.and_then(Node::as_array)) {
-        (_, Some(list)) if path.len() < MAX_LISTS => list,
-        // Go writes an empty list as null.
-        (Some(items), _) if items.is_null() => return,
-        (_, Some(_)) => {
-            let error = format!("lists are in each other more than {MAX_LISTS} deep");
-            return found.push(Item { path, content: Err(error) });
-        }
-        _ => {
-            let error = format!("`items` of this {element}List is no list of objects");
-            return found.push(Item { path, content: Err(error) });
-        }
-    };
-    for (index, item) in list.iter().enumerate() {
-        let path = path.iter().copied().chain([index]).collect();
-        match text("apiVersion").and_then(|version| named_after_list(item, version, element)) {
-            Some(named) => found.push(Item { path, content: Ok(Content::Made(named)) }),
-            None => add_items(item, path, found),
-        }
+    if range.start == 0 {
+        found.push(Item { path: path.to_vec(), content });
     }
+}
+
+/// What an object is that so many lists are around.
+fn kind(object: Node<'_>, lists: usize) -> Kind<'_> {
+    let items = object.get_str("items");
+    let element = text(object, "kind").and_then(|kind| kind.strip_suffix("List"));
+    // The kind of a custom resource may end in `List` although it holds no objects.
+    let Some(element) = element.filter(|kind| kind.is_empty() || items.is_some()) else { return Kind::Object };
+    match (items, items.and_then(Node::as_array)) {
+        (_, Some(items)) if lists < MAX_LISTS => Kind::List { items, element },
+        // Go writes an empty list as null.
+        (Some(items), _) if items.is_null() => Kind::Empty,
+        (_, Some(_)) => Kind::Wrong(format!("lists are in each other more than {MAX_LISTS} deep")),
+        _ => Kind::Wrong(format!("`items` of this {element}List is no list of objects")),
+    }
+}
+
+fn text<'d>(object: Node<'d>, name: &str) -> Option<&'d str> {
+    object.get_str(name).and_then(Node::as_str)
 }
 
 /// An item with the `apiVersion` and `kind` that its list gives it: in lists of the API server items have neither.
@@ -132,6 +173,21 @@ mod tests {
                 [0] {"kind":"Pod","a":1}
                 [1, 0] {"kind":"Pod","b":2}"#]],
         );
+    }
+
+    #[test]
+    fn a_list_can_be_looked_at_in_parts() {
+        let documents =
+            documents("{kind: List, items: [{a: 1}, {kind: List, items: [{b: 1}, {b: 2}]}, {c: 1}]}\n---\n{kind: Pod}");
+        let paths = |document: usize, range| -> Vec<Vec<usize>> {
+            items_between(documents[document].root(), range).into_iter().map(|item| item.path).collect()
+        };
+        assert_eq!(list_len(documents[0].root()), Some(3));
+        assert_eq!(paths(0, 0..2), [vec![0], vec![1, 0], vec![1, 1]]);
+        assert_eq!(paths(0, 2..9), [vec![2]]);
+        assert_eq!(list_len(documents[1].root()), None);
+        assert_eq!(paths(1, 0..1), [vec![0; 0]]);
+        assert!(paths(1, 1..2).is_empty());
     }
 
     #[test]

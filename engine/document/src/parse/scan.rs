@@ -9,7 +9,7 @@ use crate::{
     assemble::{Assembler, Kind, Progress},
     document::Document,
     filter::Filter,
-    guess,
+    guess::{self, Json},
     options::Options,
     tape::{self, tag},
 };
@@ -125,7 +125,7 @@ impl Scanner<'_, '_> {
             return Err(expected(body, at, "a key in quotes"));
         }
         let rest = &body[at + 1..];
-        if let Some((word, length)) = self.assembler.guess_key().check(rest) {
+        if let Some((word, length)) = self.assembler.guess_key().check::<Json>(rest) {
             let value = space(body, at + 1 + length);
             if self.filter.has_paths() && !self.filter.keeps_key(guess::text_of(word)) {
                 return Ok((value, false));
@@ -165,7 +165,7 @@ impl Scanner<'_, '_> {
             self.assembler.masked();
             return Ok(quoted.end + 1);
         }
-        if let Some((word, length)) = self.assembler.guess_value().check(&self.body[start..]) {
+        if let Some((word, length)) = self.assembler.guess_value().check::<Json>(&self.body[start..]) {
             self.assembler.word(word);
             return Ok(start + length);
         }

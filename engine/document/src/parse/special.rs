@@ -2,7 +2,7 @@
 
 /// Position of the first quote, backslash or control character from a position on, or the length of the input.
 #[inline]
-pub(super) fn find_special(input: &[u8], start: usize) -> usize {
+pub(crate) fn find_special(input: &[u8], start: usize) -> usize {
     let mut at = start;
     while let Some(chunk) = input.get(at..).and_then(|rest| rest.first_chunk()) {
         let marks = special_bytes(u64::from_le_bytes(*chunk));

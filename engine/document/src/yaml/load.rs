@@ -10,10 +10,10 @@ use super::{
     key::key_text,
     position,
     resolve::{NotA, Scalar, Written, resolve},
+    value::{self, NotFinite},
 };
 use crate::{
     assemble::{Assembler, Progress},
-    document::Document,
     error::{Error, Position},
     options::Options,
 };
@@ -119,9 +119,12 @@ impl<'o> Loader<'o> {
 
     /// A block without the newline that the parser adds when the file ends in the middle of a line. Go adds none.
     fn without_added_newline<'t>(&self, block: &'t str, span: &Span) -> &'t str {
-        let is_at_end = span.end.byte_offset() == Some(self.text.len());
+        // Only at the end: the last line may be long, and a text may have many blocks.
+        if span.end.byte_offset() != Some(self.text.len()) {
+            return block;
+        }
         let last_line = self.text.rsplit(['\n', '\r']).next().unwrap_or_default();
-        let has_added = is_at_end && !last_line.trim_matches(' ').is_empty();
+        let has_added = !last_line.trim_matches(' ').is_empty();
         if has_added { block.strip_suffix('\n').unwrap_or(block) } else { block }
     }
 
@@ -154,20 +157,7 @@ impl<'o> Loader<'o> {
             frame.awaits = Awaits::Value;
             return Ok(());
         }
-        match scalar {
-            Scalar::Null => self.assembler.null(),
-            Scalar::Bool(bool) => self.assembler.bool(*bool),
-            Scalar::Int(int) => self.assembler.int(*int),
-            Scalar::Large(large) => self.assembler.float(*large as f64),
-            Scalar::Float(float) if !float.is_finite() => return Err(Error::NumberOutOfRange { at }),
-            Scalar::Float(float) => match whole(*float) {
-                Some(int) => self.assembler.int(int),
-                None => self.assembler.float(*float),
-            },
-            Scalar::Text(text) => {
-                self.assembler.string(text);
-            }
-        }
+        value::add(&mut self.assembler, scalar).map_err(|NotFinite| Error::NumberOutOfRange { at })?;
         self.complete(0, at)
     }
 
@@ -260,21 +250,9 @@ impl<'o> Loader<'o> {
     }
 
     fn finish(self, end_line: usize) -> YamlDocument {
-        let Options { drop, mask, .. } = self.options;
         let line = self.line.unwrap_or(end_line);
-        let document = self.assembler.finish();
-        // Only at the end: an alias may have put a value where it is to be dropped or masked, although its anchor is elsewhere.
-        let is_final = drop.is_empty() && mask.is_empty();
-        let document = if is_final { document } else { Document::copy_of(document.root(), self.options) };
-        YamlDocument { line, document }
+        YamlDocument { line, document: value::finish(self.assembler, self.options) }
     }
-}
-
-/// The integer that a float becomes on its way through JSON: Go writes a whole float without a point, and then it is
-/// read as an integer if it fits.
-fn whole(float: f64) -> Option<i64> {
-    // Written out, because a float above 2^53 has a shortest form that is not its exact value.
-    if float.fract() == 0.0 && float.abs() < 1e21 { float.to_string().parse().ok() } else { None }
 }
 
 fn tag_name(tag: &Tag) -> Cow<'_, str> {

@@ -31,36 +31,6 @@ pub fn locate(text: &str, document: usize, path: &[Step<'_>]) -> Option<Position
     search.found
 }
 
-/// The lines of the elements of a list that is a field of the first document of a text.
-pub fn element_lines(text: &str, field: &str) -> Vec<usize> {
-    let mut lines = Vec::new();
-    // How many containers are open, how many keys and values the outermost has had, and whether the list is open.
-    let (mut depth, mut count, mut is_in_list, mut is_next) = (0_usize, 0_usize, false, false);
-    for event in Parser::new_from_str(text) {
-        let Ok((event, span)) = event else { break };
-        let (is_value, opens) = match &event {
-            Event::Scalar(..) | Event::Alias(_) => (true, false),
-            Event::SequenceStart(..) | Event::MappingStart(..) => (true, true),
-            Event::SequenceEnd | Event::MappingEnd => {
-                depth -= 1;
-                is_in_list &= depth > 1;
-                (false, false)
-            }
-            Event::DocumentEnd => break,
-            _ => (false, false),
-        };
-        if is_value && depth == 1 {
-            is_in_list = is_next && opens;
-            is_next = count % 2 == 0 && matches!(&event, Event::Scalar(text, ..) if *text == field);
-            count += 1;
-        } else if is_value && depth == 2 && is_in_list {
-            lines.push(position(&span.start).line);
-        }
-        depth += usize::from(opens);
-    }
-    lines
-}
-
 struct Search<'s> {
     path: &'s [Step<'s>],
     found: Option<Position>,
@@ -161,14 +131,6 @@ mod tests {
         check(1, &[Field("spec"), Field("q")], Some((8, 3)));
         check(1, &[Field("spec"), Field("match"), Field("gvk"), Index(1), Field("kind")], Some((5, 31)));
         check(1, &[Field("spec"), Field("match"), Field("gvk"), Index(1)], Some((5, 30)));
-    }
-
-    #[test]
-    fn elements_of_a_list_have_lines() {
-        let text = "kind: List\nother: [1]\nitems:\n- a: [1, 2]\n- b\n-\n  c: {items: [3]}\nlast: [4]\n";
-        assert_eq!(element_lines(text, "items"), [4, 5, 7]);
-        assert_eq!(element_lines("{\"items\": [\n{},\n{}]}", "items"), [2, 3]);
-        assert_eq!(element_lines("items: 1", "items"), [0_usize; 0]);
     }
 
     #[test]

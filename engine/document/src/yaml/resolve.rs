@@ -74,12 +74,13 @@ fn expect<'t>(text: &'t str, tag: &'static str, is: impl FnOnce(&Scalar) -> bool
 }
 
 /// Finds what a scalar without quotes and tag is.
-fn resolve_plain(text: &str) -> Scalar<'_> {
+pub(super) fn resolve_plain(text: &str) -> Scalar<'_> {
     let found = match text.as_bytes().first() {
         None => Some(Scalar::Null),
         Some(b'y' | b'Y' | b'n' | b'N' | b't' | b'T' | b'f' | b'F' | b'o' | b'O' | b'~') => word(text),
         Some(b'.') => word(text).or_else(|| dotted(text)),
-        Some(b'+' | b'-' | b'0'..=b'9') => word(text).or_else(|| number(text)),
+        Some(b'0'..=b'9') => number(text),
+        Some(b'+' | b'-') => word(text).or_else(|| number(text)),
         _ => None,
     };
     found.unwrap_or(Scalar::Text(text.into()))
@@ -108,12 +109,23 @@ fn dotted(text: &str) -> Option<Scalar<'static>> {
 
 /// A number that begins with a sign or a digit. Underscores may stand anywhere in it.
 fn number(text: &str) -> Option<Scalar<'static>> {
-    let plain = text.replace('_', "");
+    if let Some(int) = short_decimal(text.as_bytes()) {
+        return Some(Scalar::Int(int));
+    }
+    // Most have none, and need no copy.
+    let plain: Cow<'_, str> = if text.contains('_') { text.replace('_', "").into() } else { text.into() };
     let digits = plain.strip_prefix(['+', '-']).unwrap_or(&plain);
     let (digits, radix) = radix(digits);
     integer(digits, radix, plain.starts_with('-'), !plain.starts_with(['+', '-']))
         .or_else(|| float(&plain))
         .or_else(|| binary(&plain))
+}
+
+/// An integer as nearly all are written: digits, of which the first is no zero, and so few that they fit.
+fn short_decimal(text: &[u8]) -> Option<i64> {
+    let is_short = matches!(text, [b'0'] | [b'1'..=b'9', ..]) && text.len() <= 18;
+    let digits = text.iter().map(|byte| byte.is_ascii_digit().then(|| i64::from(byte - b'0')));
+    if is_short { digits.into_iter().try_fold(0, |int, digit| Some(10 * int + digit?)) } else { None }
 }
 
 /// The digits of an integer without what says their radix: `0x`, `0o`, `0b`, or a zero for octal.

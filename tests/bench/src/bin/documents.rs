@@ -1,17 +1,21 @@
-//! How fast a pod becomes a document, against `serde_json::Value` and sonic-rs: `documents [--details]`.
+//! How fast a pod becomes a document: from JSON, against `serde_json::Value` and sonic-rs, and from YAML, against the general
+//! parser alone: `documents [--details]`.
 
 use std::hint::black_box;
 
 use portal_bench::measure::{self, Samples};
 use portal_bench::objects::{cache_drops, pods};
 use portal_bench::row::{self, Goal, Row};
-use portal_document::{Document, Interning, Options};
+use portal_document::{Document, Error, Interning, Options, YamlDocument, from_yaml, from_yaml_generally};
 
 const ROUNDS: usize = 21;
 const PODS: usize = 100;
 
 /// Reads a pod.
 type Read<'a> = dyn Fn(&[u8]) + 'a;
+
+/// Reads a file.
+type ReadYaml = fn(&str, &Options<'_>) -> Result<Vec<YamlDocument>, Error>;
 
 /// A way to read a pod.
 struct Contestant<'a> {
@@ -72,6 +76,55 @@ fn main() {
             ..Row::default()
         });
     }
+    yaml(details);
+}
+
+/// Pods as people write them, many in a file.
+fn yaml(details: bool) {
+    let pod = |number| include_str!("../../objects/api.yaml").replacen("x2x7q", &format!("{number:05}"), 1);
+    let text = (0..PODS).map(pod).collect::<Vec<_>>().join("---\n");
+    let options = Options::default();
+    let readers: [ReadYaml; 2] = [from_yaml, from_yaml_generally];
+    let work = |read: ReadYaml| {
+        let documents = black_box(read(&text, &options).expect("the bench's own pods are YAML"));
+        assert_eq!(documents.len(), PODS);
+    };
+    let repeats = readers.map(|read| measure::repeats(|| work(read)));
+    let mut speeds = [Vec::new(), Vec::new()];
+    for _ in 0..ROUNDS {
+        for ((read, repeats), speeds) in readers.into_iter().zip(repeats).zip(&mut speeds) {
+            // Bytes per microsecond.
+            speeds.push(text.len() as f64 / (measure::nanoseconds(repeats, || work(read)) / 1000.0));
+        }
+    }
+    let ratios = speeds[0].iter().zip(&speeds[1]).map(|(own, general)| own / general).collect();
+    let [own, general] = speeds.map(Samples::new);
+    if details {
+        eprintln!(
+            "read {PODS} pods in {} KB of YAML by the general parser: {:.1} MB/s",
+            text.len() / 1000,
+            general.median()
+        );
+    }
+    let what = || "parse pods of 3 KB in YAML".to_owned();
+    row::print(&Row {
+        what: what(),
+        value: own.median(),
+        unit: "MB/s",
+        spread: Some(own.spread()),
+        aim: Some(Goal::AtLeast(200.0)),
+        ..Row::default()
+    });
+    let ratio = Samples::new(ratios);
+    row::print(&Row {
+        what: what(),
+        against: "the general parser".to_owned(),
+        value: ratio.median(),
+        unit: "× faster",
+        spread: Some(ratio.spread()),
+        must: Some(Goal::AtLeast(5.0)),
+        ..Row::default()
+    });
 }
 
 fn contestant<'a>(name: &'static str, read: impl Fn(&[u8]) + 'a) -> Contestant<'a> {

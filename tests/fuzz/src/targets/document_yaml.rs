@@ -1,6 +1,9 @@
-//! YAML: read or refused, in bounded memory; what it yields, written as JSON and read again, is the same.
+//! YAML: read or refused, in bounded memory, as by the general parser alone; what it yields, written as JSON and read again, is
+//! the same.
 
-use portal_document::{Document, DocumentLimits, Error, Interning, Node, Options, View, from_yaml};
+use portal_document::{
+    Document, DocumentLimits, Error, Interning, Node, Options, View, YamlDocument, from_yaml, from_yaml_generally,
+};
 
 use super::{check_position, document_json::check_round_trip};
 
@@ -20,7 +23,9 @@ const WRITTEN: usize = 1 << 16;
 /// Reads a text.
 pub fn document_yaml(input: &[u8]) {
     let Ok(text) = str::from_utf8(input) else { return };
-    match from_yaml(text, &OPTIONS) {
+    let found = from_yaml(text, &OPTIONS);
+    check_general(text, &found);
+    match found {
         Ok(documents) => {
             let size: usize = documents.iter().map(|found| found.document.size_bytes()).sum();
             assert!(size <= BYTES_PER_BYTE * input.len() + MERGED, "{size} bytes for {}", input.len());
@@ -32,6 +37,20 @@ pub fn document_yaml(input: &[u8]) {
             }
         }
         Err(error) => check_error(&error, input),
+    }
+}
+
+/// Checks that the general parser has the same of a text: the same documents on the same lines, or the same error. Not of the
+/// same size: which text a document has twice depends on what was read before it.
+fn check_general(text: &str, found: &Result<Vec<YamlDocument>, Error>) {
+    let general = from_yaml_generally(text, &OPTIONS);
+    assert_eq!(*found, general, "{text:?}");
+    let (Ok(found), Ok(general)) = (found, general) else { return };
+    for (found, general) in found.iter().zip(general) {
+        // Also the order of keys, and whether a number is an integer.
+        if is_short(found.document.root(), &mut WRITTEN.clone()) {
+            assert_eq!(found.document.to_json(), general.document.to_json(), "{text:?}");
+        }
     }
 }
 
