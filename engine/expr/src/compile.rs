@@ -4,8 +4,10 @@
 //! Nodes are visited in the order in which Go's checker visits them, so that of several mistakes the same one is shown.
 
 mod calls;
+mod constants;
 mod form;
 mod guards;
+mod hints;
 mod known;
 mod members;
 mod nil;
@@ -23,7 +25,6 @@ use crate::{
     parse::parse,
     program::{CallSite, Constant, Kind, Op, Program},
     schema::{Schema, Shape, Slot},
-    suggest,
     types::Type,
     warning::Warning,
 };
@@ -199,12 +200,15 @@ impl<'s> Compiler<'s> {
             Syntax::Map(pairs) => self.map(at, pairs),
             Syntax::Identifier(name) => self.identifier(at, name),
             Syntax::Pointer(name) => self.pointer(at, name),
-            Syntax::Unary(operator, operand) => self.unary(at, *operator, *operand),
+            Syntax::Unary(operator, operand) => {
+                self.refuse_negated_habit(id, *operator, *operand)?;
+                self.unary(at, *operator, *operand)
+            }
             Syntax::Binary(..) => self.binary(id),
             Syntax::Chain(inner) => self.chain(at, *inner),
             Syntax::Member { .. } => self.member(id),
             Syntax::Slice { base, from, to } => self.slice(at, *base, *from, *to),
-            Syntax::Call { callee, arguments } => self.call(at, *callee, arguments),
+            Syntax::Call { callee, arguments } => self.call(id, *callee, arguments),
             Syntax::Builtin { name, arguments } => self.builtin(at, name, arguments),
             // The builtin that it belongs to compiles it.
             Syntax::Predicate(body) => self.value(*body),
@@ -232,9 +236,7 @@ impl<'s> Compiler<'s> {
             if self.strict {
                 return Ok(Typed { op: Op { kind: Kind::Constant(Constant::Nil), at }, known: Known::unknown() });
             }
-            let names = self.schema.root_names().chain(self.variables.iter().map(|variable| variable.name));
-            let hint = suggest::hint(name, names);
-            return Err(self.error(at, format!("unknown name `{name}`{hint}")));
+            return Err(self.unknown_name(at, name, &[]));
         };
         if let Shape::Calls(calls) = &root.shape {
             return Err(self.restricted(at, name, calls));

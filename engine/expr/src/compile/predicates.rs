@@ -44,6 +44,7 @@ impl<'s> Compiler<'s> {
         if !kind.is_array() && !kind.is_unknown() {
             return Err(self.error(collection_at, format!("`{name}` goes through a list, and this is {kind}")));
         }
+        self.refuse_count_of_all(at, predicate, *collection_id, &collection.known, others)?;
         let has_index = matches!(predicate, Predicate::Map | Predicate::Reduce);
         let item = self.item_of(&collection.known);
         let origin = collection.known.origin.clone();
@@ -114,6 +115,28 @@ impl<'s> Compiler<'s> {
             extra: extra.map(|extra| extra.op.into()),
         };
         Ok(Typed { op: Op { kind: op, at }, known })
+    }
+
+    /// Refuses `count(list)` for the length of a list: it counts what is true.
+    fn refuse_count_of_all(
+        &mut self,
+        at: u32,
+        predicate: Predicate,
+        id: Id,
+        collection: &Known<'s>,
+        others: &[Id],
+    ) -> Result<(), Error> {
+        let element = collection.element();
+        if self.strict || predicate != Predicate::Count || !others.is_empty() || element.kind == Type::BOOL {
+            return Ok(());
+        }
+        let list = self.shown(id);
+        if element.is_unknown() {
+            self.warn(at, format!("`count` counts what is true: write `len({list})` for all elements"));
+            return Ok(());
+        }
+        let message = format!("`count` counts what is true, and these are {}: write `len({list})`", element.kind);
+        Err(self.error(at, message))
     }
 
     /// A body whose answers are added or put in order, so that none of them may be missing, and amounts are amounts.

@@ -482,3 +482,16 @@ fn forms_that_grow_with_each_other_are_compiled_in_time() {
     source += "[a39, b39, a38, b38][0].l == nil";
     Pod::new().compile(&source).expect("it compiles");
 }
+
+#[test]
+fn scratch() {
+    let pod = Pod::new();
+    for line in std::fs::read_to_string("/tmp/hints-scratch.txt").unwrap_or_default().lines() {
+        match pod.compile(line) {
+            Ok(program) => {
+                println!("{line}\n    OK {:?}", program.warnings().iter().map(|w| &w.message).collect::<Vec<_>>());
+            }
+            Err(error) => println!("{line}\n    {}:{} {}", error.line, error.column, error.message),
+        }
+    }
+}

@@ -109,7 +109,8 @@ impl<'s> Builder<'s> {
         let (least, most) = match name {
             "count" | "sum" => (1, 2),
             "sortBy" | "reduce" => (2, 3),
-            _ => (2, 2),
+            // One more for a variable.
+            _ => (2, if self.lenient { 3 } else { 2 }),
         };
         let mut arguments: Vec<Id> = first.into_iter().collect();
         let mut comma = false;

@@ -4,8 +4,10 @@ use pest::error::{Error as PestError, ErrorVariant, InputLocation};
 
 use super::Rule;
 use super::literals::is_number;
+use super::repair::is_arrow;
 use super::token::{is_word, token};
 use crate::error::{Error, Phase};
+use crate::habits::SIGNS;
 
 /// Words that are operators wherever they stand but after a dot.
 const RESERVED: [&str; 11] =
@@ -50,7 +52,12 @@ fn unfinished(source: &str, at: usize) -> Option<(usize, String)> {
         }
     }
     let has_meaning = is_word(first) || "\"'`#()[]{},;:.?!=<>&|+-*/%^".contains(first);
-    (!has_meaning).then(|| (at, format!("unexpected character `{}`", first.escape_debug())))
+    let hint = match first {
+        '@' => "; the element that a predicate looks at is `#`, and anything else begins with a name",
+        '~' => "; use `matches`",
+        _ => "",
+    };
+    (!has_meaning).then(|| (at, format!("unexpected character `{}`{hint}", first.escape_debug())))
 }
 
 /// What could have stood there, in few words.
@@ -120,18 +127,41 @@ pub(super) fn shown(text: &str) -> String {
 
 /// What may have been meant.
 fn hint(source: &str, at: usize, tried: &[Rule]) -> String {
-    let token = token(source, at);
-    match token {
-        "=" if tried.contains(&Rule::operator) => "; use `==` to compare".to_owned(),
-        "&" => "; use `&&`".to_owned(),
-        ";" if tried.contains(&Rule::close_paren) => "; put several expressions in braces or parentheses".to_owned(),
-        "not" if tried.contains(&Rule::operator) => {
-            "; between values it goes with `in`, `contains` and their like".to_owned()
+    let (found, before) = (token(source, at), &source[..at]);
+    let last = before.trim_end();
+    let word = &last[last.trim_end_matches(is_word).len()..];
+    let after = &source[at + found.len()..];
+    let hint = match found {
+        "=" | ">" if is_arrow(source, at) => {
+            "; the body of a predicate has no parameter, `#` is the element and `.name` its field"
         }
-        "let" | "if" => "; put it in parentheses".to_owned(),
-        word if RESERVED.contains(&word) && !tried.contains(&Rule::operator) => format!("; `{word}` is an operator"),
-        _ => String::new(),
-    }
+        "=" if before.ends_with("==") || before.ends_with("!=") => "; two signs are enough",
+        ":" if after.starts_with('=') => "; a value gets a name by `let name = …;`",
+        "=" if after.starts_with('~') => "; use `matches`",
+        "=" if tried.contains(&Rule::operator) => "; use `==` to compare",
+        ">" if before.ends_with('<') => "; use `!=`",
+        "&" => "; use `&&`",
+        "?" if before.ends_with('.') => "; a field that is missing is nil without it",
+        "*" | "]" if last.ends_with('[') => "; write `any(list, .name …)` or `map(list, .name)` for all elements",
+        "?" if last.ends_with('[') => "; write `filter(list, …)`",
+        "{" if last.ends_with('{') => "; a name stands alone, without braces",
+        "," if tried.contains(&Rule::close_paren) => "; a list is written in brackets, `[a, b]`",
+        ";" if tried.contains(&Rule::close_paren) => "; put several expressions in braces or parentheses",
+        "for" => "; write `any(list, …)`, where `#` is the element and `.name` its field",
+        _ if matches!(word, "some" | "every" | "forall") && found.starts_with(is_word) => {
+            "; write `any(list, …)` or `all(list, …)`, where `#` is the element and `.name` its field"
+        }
+        "not" if tried.contains(&Rule::operator) => "; between values it goes with `in`, `contains` and their like",
+        "let" | "if" => "; put it in parentheses",
+        word if RESERVED.contains(&word) && !tried.contains(&Rule::operator) => {
+            return format!("; `{word}` is an operator");
+        }
+        word => {
+            let sign = SIGNS.iter().find(|(theirs, _)| *theirs == word);
+            return sign.map(|(_, ours)| format!("; use `{ours}`")).unwrap_or_default();
+        }
+    };
+    hint.to_owned()
 }
 
 #[cfg(test)]

@@ -136,7 +136,7 @@ impl<'s> Builder<'s> {
     }
 
     fn element(&mut self, name: &'s str, at: u32) -> Result<Id, Error> {
-        if self.predicates == 0 {
+        if self.predicates == 0 && !self.lenient {
             let message = match self.source.as_bytes()[at as usize] {
                 b'#' => "`#` is the element that a predicate looks at, as in `any(list, # > 1)`: here is none",
                 _ => {
