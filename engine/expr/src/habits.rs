@@ -1,6 +1,8 @@
 //! What people write who come from CEL, Rego, JMESPath, JavaScript, Python or SQL, and what it is here. Whoever meets another
 //! habit adds it to a table: nothing else has to know.
 
+#[cfg(test)]
+mod messages;
 mod rewrite;
 
 use crate::ast::Binary;

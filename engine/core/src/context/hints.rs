@@ -70,8 +70,7 @@ const WITH_PODS: [(&str, &str); 14] = [
 ];
 
 /// The same, where there are none.
-const WITHOUT_PODS: [(&str, &str); 5] = [
-    ("spec", "object.spec"),
+const WITHOUT_PODS: [(&str, &str); 4] = [
     ("pod", "object"),
     ("containers", "object.spec.containers"),
     ("ports", "object.spec.ports"),
@@ -84,12 +83,103 @@ pub(super) fn add_hints(schema: &mut Schema, pods: bool) {
     for (path, instead) in ANYWHERE.iter().chain(own) {
         schema.add_hint(*path, *instead, "");
     }
-    if pods {
+    if !pods {
+        schema.add_hint("spec", "object.spec", "it is that of a pod");
+    } else {
         schema.add_hint("spec.*", "object.spec", "`spec` is the spec of the pod, for that of the object itself");
         schema.add_hint(
             "securityContext.*",
             "container.securityContext",
             "`securityContext` is that of the pod, for that of a container",
         );
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use expect_test::{Expect, expect};
+    use portal_expr::{Mode, Schema, compile};
+
+    use super::{ANYWHERE, WITH_PODS, WITHOUT_PODS};
+    use crate::context::{ANY_KIND, PODS};
+
+    #[track_caller]
+    fn check(schema: &Schema, sources: &[&str], expected: Expect) {
+        let mut table = String::new();
+        for source in sources {
+            let error = compile(source, schema, Mode::Rules).expect_err(source);
+            table += &format!("{source}\n    {}\n", error.message);
+        }
+        expected.assert_eq(&table);
+    }
+
+    #[test]
+    fn what_is_written_instead_is_there() {
+        let tables = [
+            (&*PODS, &ANYWHERE[..]),
+            (&*PODS, &WITH_PODS[..]),
+            (&*ANY_KIND, &ANYWHERE[..]),
+            (&*ANY_KIND, &WITHOUT_PODS[..]),
+        ];
+        for (schema, table) in tables {
+            for (path, instead) in table {
+                let compiles = |path: &str| compile(&format!("{path} != nil"), schema, Mode::Rules).is_ok();
+                assert!(compiles(instead), "{instead}");
+                assert!(!compiles(path), "{path}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_name_of_another_place_is_told_with_its_own() {
+        check(
+            &PODS,
+            &[
+                "oldObject.spec.replicas == 1",
+                "userInfo.username == 'x'",
+                "username startsWith 'system:'",
+                "operation == 'CREATE'",
+                "namespace == 'default'",
+                "name == 'x'",
+                "kind == 'Pod'",
+                "labels.app == 'x'",
+                "labels.cost-center == 'x'",
+                "annotations.example.com/owner == 'x'",
+                "any(containers, .tty)",
+                "image startsWith 'x'",
+                "pod.spec.hostNetwork",
+                "self.spec.hostNetwork",
+                "this.kind == 'Pod'",
+                "resource.kind == 'Pod'",
+                "input.review.object.spec.hostNetwork",
+                "input.request.object.spec.hostNetwork",
+                "input.request.userInfo.username == 'x'",
+                "input.spec.hostNetwork",
+                "review.object.kind == 'Pod'",
+                "namespaceObject.metadata.labels.team == 'x'",
+                "request.user.username == 'x'",
+                "metadata.labels.app.kubernetes.io/name == 'x'",
+                "metadata.annotations.cost-center == 'x'",
+                "object.metadata.labels.cost-center == 'x'",
+                "not 'team' in metadata.labels",
+            ],
+            expect![[""]],
+        );
+    }
+
+    #[test]
+    fn the_spec_of_a_pod_is_not_that_of_its_owner() {
+        check(
+            &PODS,
+            &[
+                "spec.replicas > 3",
+                "spec.hostNetwrk",
+                "spec.template.spec.hostNetwork",
+                "securityContext.privileged",
+                "securityContext.capabilities.add == nil",
+            ],
+            expect![[""]],
+        );
+        check(&ANY_KIND, &["spec.type == 'LoadBalancer'", "any(ports, .nodePort > 0)"], expect![[""]]);
     }
 }

@@ -121,7 +121,7 @@ fn look_of(text: &str) -> Option<Look> {
         return Some(Look::Version);
     }
     let unit = text.trim_start_matches(|character: char| character.is_ascii_digit() || character == '.');
-    if unit.len() == text.len() {
+    if !begins_with_digits(text) {
         return None;
     }
     match unit {

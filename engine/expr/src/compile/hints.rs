@@ -189,7 +189,8 @@ impl<'s> Compiler<'s> {
         if (base.kind.is_unknown() || has_methods) && names.clone().all(|method| method.name != name) {
             let bare = name.strip_prefix("get").filter(|bare| !bare.is_empty()).unwrap_or(name);
             let hint = suggest::hint(bare, names.by_ref().map(|method| method.name));
-            return Some(self.error(self.at(id), format!("there is no method `{name}`{hint}")));
+            let what = if has_methods { format!("a {} has", base.kind) } else { "there is".to_owned() };
+            return Some(self.error(self.at(id), format!("{what} no method `{name}`{hint}")));
         }
         None
     }

@@ -145,7 +145,9 @@ fn hint(source: &str, at: usize, tried: &[Rule]) -> String {
         "*" | "]" if last.ends_with('[') => "; write `any(list, .name …)` or `map(list, .name)` for all elements",
         "?" if last.ends_with('[') => "; write `filter(list, …)`",
         "{" if last.ends_with('{') => "; a name stands alone, without braces",
-        "," if tried.contains(&Rule::close_paren) => "; a list is written in brackets, `[a, b]`",
+        "," if tried.contains(&Rule::close_paren) && tried.contains(&Rule::operator) => {
+            "; a list is written in brackets, `[a, b]`"
+        }
         ";" if tried.contains(&Rule::close_paren) => "; put several expressions in braces or parentheses",
         "for" => "; write `any(list, …)`, where `#` is the element and `.name` its field",
         _ if matches!(word, "some" | "every" | "forall") && found.starts_with(is_word) => {
@@ -194,9 +196,9 @@ mod tests {
                 in                      1:1 expected a value, found `in`; `in` is an operator
                 a and or b              1:7 expected a value, found `or`; `or` is an operator
                 1 + if a {1} else {2    1:5 expected a value, found `if`; put it in parentheses
-                a === b                 1:5 expected a value, found `=`
+                a === b                 1:5 expected a value, found `=`; two signs are enough: write `a == b`
                 f(,)                    1:3 expected a value or `)`, found `,`
-                a[]                     1:3 expected a value or `:`, found `]`
+                a[]                     1:3 expected a value or `:`, found `]`; write `any(list, .name …)` or `map(list, .name)` for all elements
             "#]],
         );
     }
@@ -227,8 +229,8 @@ mod tests {
                 {a: 1                   1:6 expected an operator or `}`, found the end
                 a ? b                   1:6 expected an operator or `:`, found the end
                 a[b                     1:4 expected an operator, `:` or `]`, found the end
-                a = b                   1:3 expected an operator or the end, found `=`; use `==` to compare
-                a & b                   1:3 expected an operator or the end, found `&`; use `&&`
+                a = b                   1:3 expected an operator or the end, found `=`; use `==` to compare: write `a == b`
+                a & b                   1:3 expected an operator or the end, found `&`; use `&&`: write `a && b`
                 a not b                 1:3 expected an operator or the end, found `not`; between values it goes with `in`, `contains` and their like
                 f(a; b)                 1:4 expected an operator, `,` or `)`, found `;`; put several expressions in braces or parentheses
                 "a" 'b'                 1:5 expected an operator or the end, found `'b'`
@@ -256,7 +258,7 @@ mod tests {
             expect![[r#"
                 a.                      1:3 expected a name, found the end
                 a.)                     1:3 expected a name, found `)`
-                a | 1                   1:5 expected a name, found `1`
+                a | 1                   1:5 expected a name, found `1`: write `a || 1`
                 let in = 1; 2           1:5 expected a name, found `in`; `in` is an operator
                 let x 1                 1:7 expected `=`, found `1`
                 let x = 1               1:10 expected an operator or `;`, found the end
@@ -274,16 +276,16 @@ mod tests {
         check(
             &["'abc", "a + `b", "1 /* b", "/*", "1abc", "a + 1.b", "@a", "a ~ b", "é ♥"],
             expect![[r#"
-            'abc                    1:1 this text is not closed: expected ' before the end of the line
-            a + `b                  1:5 this text is not closed: expected another backtick
-            1 /* b                  1:3 this comment is not closed: expected `*/`
-            /*                      1:1 this comment is not closed: expected `*/`
-            1abc                    1:1 `1abc` is not a number
-            a + 1.b                 1:5 `1.b` is not a number
-            @a                      1:1 unexpected character `@`
-            a ~ b                   1:3 unexpected character `~`
-            é ♥                     1:3 unexpected character `♥`
-        "#]],
+                'abc                    1:1 this text is not closed: expected ' before the end of the line
+                a + `b                  1:5 this text is not closed: expected another backtick
+                1 /* b                  1:3 this comment is not closed: expected `*/`
+                /*                      1:1 this comment is not closed: expected `*/`
+                1abc                    1:1 `1abc` is not a number
+                a + 1.b                 1:5 `1.b` is not a number
+                @a                      1:1 unexpected character `@`; the element that a predicate looks at is `#`, and anything else begins with a name
+                a ~ b                   1:3 unexpected character `~`; use `matches`: write `a matches b`
+                é ♥                     1:3 unexpected character `♥`
+            "#]],
         );
     }
 

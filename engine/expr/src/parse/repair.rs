@@ -3,6 +3,7 @@
 
 use super::read;
 use super::token::{is_word, skip_space, token};
+use crate::builtins;
 use crate::error::Error;
 use crate::habits;
 
@@ -73,8 +74,13 @@ fn repair(source: &str, at: usize) -> Option<String> {
         }
         // Only a call can follow a pipe, so that `or` is meant by what stands before anything else.
         _ => {
-            let operand = last.trim_end_matches(is_word).trim_end();
-            let pipe = [last, operand].into_iter().find(|text| text.ends_with('|') && !text.ends_with("||"))?;
+            let without_name = last.trim_end_matches(is_word);
+            let name = &last[without_name.len()..];
+            let ends_with_pipe = |text: &&str| text.ends_with('|') && !text.ends_with("||");
+            let pipe = [last, without_name.trim_end()].into_iter().find(ends_with_pipe)?;
+            if builtins::find(name).is_some() {
+                return replace(last.len(), last.len(), "()");
+            }
             replace(pipe.len() - 1, pipe.len(), "||")
         }
     }
