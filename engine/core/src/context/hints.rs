@@ -86,12 +86,8 @@ pub(super) fn add_hints(schema: &mut Schema, pods: bool) {
     if !pods {
         schema.add_hint("spec", "object.spec", "it is that of a pod");
     } else {
-        schema.add_hint("spec.*", "object.spec", "`spec` is the spec of the pod, for that of the object itself");
-        schema.add_hint(
-            "securityContext.*",
-            "container.securityContext",
-            "`securityContext` is that of the pod, for that of a container",
-        );
+        schema.add_hint("spec.*", "object.spec", "`spec` is that of the pod");
+        schema.add_hint("securityContext.*", "container.securityContext", "`securityContext` is that of the pod");
     }
 }
 
@@ -163,7 +159,62 @@ mod tests {
                 "object.metadata.labels.cost-center == 'x'",
                 "not 'team' in metadata.labels",
             ],
-            expect![[""]],
+            expect![[r#"
+                oldObject.spec.replicas == 1
+                    unknown name `oldObject`: write `request.oldObject.spec.replicas`
+                userInfo.username == 'x'
+                    unknown name `userInfo`: write `request.userInfo.username`
+                username startsWith 'system:'
+                    unknown name `username`: write `request.userInfo.username`
+                operation == 'CREATE'
+                    unknown name `operation`: write `request.operation`
+                namespace == 'default'
+                    unknown name `namespace`: write `metadata.namespace`
+                name == 'x'
+                    unknown name `name`: write `metadata.name`
+                kind == 'Pod'
+                    unknown name `kind`: write `object.kind`
+                labels.app == 'x'
+                    unknown name `labels`: write `metadata.labels.app`
+                labels.cost-center == 'x'
+                    a key with other signs than letters and digits is put in quotes: write `metadata.labels["cost-center"]`
+                annotations.example.com/owner == 'x'
+                    a key with other signs than letters and digits is put in quotes: write `metadata.annotations["example.com/owner"]`
+                any(containers, .tty)
+                    unknown name `containers`: write `spec.containers`
+                image startsWith 'x'
+                    unknown name `image`: write `container.image`
+                pod.spec.hostNetwork
+                    unknown name `pod`: write `spec.hostNetwork`
+                self.spec.hostNetwork
+                    unknown name `self`: write `object.spec.hostNetwork`
+                this.kind == 'Pod'
+                    unknown name `this`: write `object.kind`
+                resource.kind == 'Pod'
+                    unknown name `resource`: write `object.kind`
+                input.review.object.spec.hostNetwork
+                    unknown name `input`: write `object.spec.hostNetwork`
+                input.request.object.spec.hostNetwork
+                    unknown name `input`: write `object.spec.hostNetwork`
+                input.request.userInfo.username == 'x'
+                    unknown name `input`: write `request.userInfo.username`
+                input.spec.hostNetwork
+                    unknown name `input`: write `object.spec.hostNetwork`
+                review.object.kind == 'Pod'
+                    unknown name `review`: write `object.kind`
+                namespaceObject.metadata.labels.team == 'x'
+                    unknown name `namespaceObject`: write `cluster.namespaces.byName(metadata.namespace).metadata.labels.team`
+                request.user.username == 'x'
+                    request has no field `user`: write `request.userInfo`
+                metadata.labels.app.kubernetes.io/name == 'x'
+                    a key with other signs than letters and digits is put in quotes: write `metadata.labels["app.kubernetes.io/name"]`
+                metadata.annotations.cost-center == 'x'
+                    a key with other signs than letters and digits is put in quotes: write `metadata.annotations["cost-center"]`
+                object.metadata.labels.cost-center == 'x'
+                    a key with other signs than letters and digits is put in quotes: write `object.metadata.labels["cost-center"]`
+                not 'team' in metadata.labels
+                    this is `(not "team") in metadata.labels`: write `"team" not in metadata.labels`
+            "#]],
         );
     }
 
@@ -178,8 +229,28 @@ mod tests {
                 "securityContext.privileged",
                 "securityContext.capabilities.add == nil",
             ],
-            expect![[""]],
+            expect![[r#"
+                spec.replicas > 3
+                    PodSpec has no field `replicas`: `spec` is that of the pod, write `object.spec.replicas`
+                spec.hostNetwrk
+                    PodSpec has no field `hostNetwrk`, did you mean `hostNetwork`?
+                spec.template.spec.hostNetwork
+                    PodSpec has no field `template`: `spec` is that of the pod, write `object.spec.template`
+                securityContext.privileged
+                    PodSecurityContext has no field `privileged`: `securityContext` is that of the pod, write `container.securityContext.privileged`
+                securityContext.capabilities.add == nil
+                    PodSecurityContext has no field `capabilities`: `securityContext` is that of the pod, write `container.securityContext.capabilities`
+            "#]],
         );
-        check(&ANY_KIND, &["spec.type == 'LoadBalancer'", "any(ports, .nodePort > 0)"], expect![[""]]);
+        check(
+            &ANY_KIND,
+            &["spec.type == 'LoadBalancer'", "any(ports, .nodePort > 0)"],
+            expect![[r#"
+            spec.type == 'LoadBalancer'
+                unknown name `spec`: it is that of a pod, write `object.spec.type`
+            any(ports, .nodePort > 0)
+                unknown name `ports`: write `object.spec.ports`
+        "#]],
+        );
     }
 }

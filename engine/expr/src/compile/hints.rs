@@ -208,7 +208,7 @@ impl<'s> Compiler<'s> {
             let base = self.shown(*base_id);
             let field =
                 if has_length { String::new() } else { format!(", or `{base}[\"{name}\"]` for a field of that name") };
-            return Err(self.error(at, format!("`{name}` is a function: write `len({base})`{field}")));
+            return Err(self.error(at, format!("`{name}` is no field of this: write `len({base})`{field}")));
         }
         if kind.is_array() && kind != Type::BYTES {
             let base = self.shown(*base_id);

@@ -89,15 +89,15 @@ fn a_length_is_a_function() {
             container.args.size() > 3
                 16: there is no method `size`: write `len(container.args)`
             container.args.length > 3
-                16: `length` is a function: write `len(container.args)`
+                16: `length` is no field of this: write `len(container.args)`
             container.args.length() > 3
                 16: there is no method `length`: write `len(container.args)`
             container.image.tag.length > 5
-                21: `length` is a function: write `len(container.image.tag)`
+                21: `length` is no field of this: write `len(container.image.tag)`
             container.labels.length > 3
-                18: `length` is a function: write `len(container.labels)`, or `container.labels["length"]` for a field of that name
+                18: `length` is no field of this: write `len(container.labels)`, or `container.labels["length"]` for a field of that name
             object.spec.containers.length > 3
-                24: `length` is a function: write `len(object.spec.containers)`, or `object.spec.containers["length"]` for a field of that name
+                24: `length` is no field of this: write `len(object.spec.containers)`, or `object.spec.containers["length"]` for a field of that name
             object.spec.containers.size() > 3
                 24: there is no method `size`: write `len(object.spec.containers)`
             spec.containers.count() > 0
@@ -521,7 +521,7 @@ fn what_only_looks_like_a_habit_is_left_alone() {
         "container.labels.app == 'x' // a/b",
         "container.labels.app=='x'&&object.spec.x == 1",
         "object.spec['length'] == 3",
-        "let center = 1; object.spec.cost-center == 1",
+        "let center = 1; object.spec.cost != nil && object.spec.cost-center == 1",
         "object.created != nil && object.created.Unix() > 1",
         "object.n > 10",
         "object.date > '2026-01-31'",

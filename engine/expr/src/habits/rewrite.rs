@@ -24,7 +24,10 @@ pub(crate) fn rewritten(tree: &Tree<'_>, id: Id, receiver: Receiver) -> Option<S
     for index in 0..=id.0 {
         rewriter.node(Id(index), if index == id.0 { receiver } else { Receiver::Unknown });
     }
-    rewriter.changed.contains(&id).then(|| rewriter.shown(id)).flatten()
+    let text = rewriter.changed.contains(&id).then(|| rewriter.shown(id)).flatten()?;
+    // Beside other operators it needs its parentheses.
+    let is_coalesce = matches!(rewriter.tree.kind(id), Kind::Binary(Binary::Coalesce, ..));
+    Some(if is_coalesce { format!("({text})") } else { text })
 }
 
 /// A whole expression as it is written here. None if there is too much of it, or if fewer variables of predicates than those that
