@@ -67,7 +67,8 @@ pub fn compile(source: &str, schema: &Schema, mode: Mode) -> Result<Program, Err
     let Typed { op: root, known } = compiler.value(tree.root)?;
     let no_condition = (!known.form.may_be_bool()).then(|| {
         let kind = if known.is_unknown() { "neither".to_owned() } else { known.kind.to_string() };
-        compiler.error(tree.node(tree.root).at, format!("a rule must be true or false, and this is {kind}"))
+        let hint = compiler.truth_of(tree.root, known.kind, true).filter(|_| !compiler.strict).unwrap_or_default();
+        compiler.error(tree.node(tree.root).at, format!("a rule must be true or false, and this is {kind}{hint}"))
     });
     if compiler.facts.reads.is_empty() && compiler.calls.is_empty() && compiler.facts.now.is_none() && !compiler.strict
     {

@@ -70,7 +70,7 @@ pub(crate) const SIGNS: [(&str, &str); 8] = [
 pub(crate) const LENGTHS: [&str; 4] = ["length", "size", "count", "len"];
 
 /// Functions of other languages by their names, and by the names of what they belong to.
-const FUNCTIONS: [(&str, Ours); 66] = [
+const FUNCTIONS: [(&str, Ours); 67] = [
     ("has", Ours::Present),
     ("defined", Ours::Present),
     ("isDefined", Ours::Present),
@@ -104,6 +104,7 @@ const FUNCTIONS: [(&str, Ours); 66] = [
     ("regex_match", Ours::Flipped(Binary::Matches)),
     ("re_match", Ours::Flipped(Binary::Matches)),
     ("regex.match", Ours::Flipped(Binary::Matches)),
+    ("re.match", Ours::Flipped(Binary::Matches)),
     ("glob.match", Ours::Flipped(Binary::Matches)),
     ("not_null", Ours::Operator(Binary::Coalesce)),
     ("coalesce", Ours::Operator(Binary::Coalesce)),

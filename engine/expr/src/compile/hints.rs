@@ -1,7 +1,12 @@
 //! What people mean who write as in another language, or who name what they know from Kubernetes by a name of its own. Words come
 //! from the tables of habits, paths from the schema.
 
-use super::{Compiler, Typed, known::Known, operators::name_of};
+use super::{
+    Compiler, Typed,
+    form::{Form, Member},
+    known::Known,
+    operators::name_of,
+};
 use crate::{
     ast::{Binary, Id, Kind as Syntax, Unary},
     builtins,
@@ -25,6 +30,11 @@ impl<'s> Compiler<'s> {
         if let Some(ours) = habits::value(name) {
             return error(format!(": write `{ours}`"));
         }
+        // A field of the element, and one of a variable that other languages have for the element.
+        if let Some(field) = [Some(&name), fields.first()].into_iter().flatten().find(|field| self.is_of_element(field))
+        {
+            return error(format!(": the element is `#`, write `.{field}`"));
+        }
         if let Some((path, because)) = self.hinted(name, fields) {
             return error(format!(": {because}write `{path}`"));
         }
@@ -39,6 +49,14 @@ impl<'s> Compiler<'s> {
         }
         let names = self.schema.root_names().chain(self.variables.iter().map(|variable| variable.name));
         error(suggest::hint(name, names))
+    }
+
+    /// Whether the element that a predicate looks at is known to have a field.
+    fn is_of_element(&self, field: &str) -> bool {
+        let Some(scope) = self.scopes.last() else { return false };
+        let has_field =
+            |form: &Form<'s>| form.object().is_some() && !matches!(form.member(self.schema, field), Member::None);
+        scope.item.form.alternatives().iter().any(has_field)
     }
 
     /// The path that the schema has for one that there is not, and why.
@@ -70,12 +88,31 @@ impl<'s> Compiler<'s> {
         if operator == Binary::Contains && (left.1.is_array() || left.1.is_map()) {
             return format!(": write `{} in {}`", self.shown(right.0), self.shown(left.0));
         }
+        let read = match (left, right) {
+            ((id, Type::TEXT), (_, Type::TIME)) | ((_, Type::TIME), (id, Type::TEXT)) => Some(("date", id)),
+            ((id, Type::TEXT), (_, Type::DURATION)) | ((_, Type::DURATION), (id, Type::TEXT)) => Some(("duration", id)),
+            _ => None,
+        };
+        if let Some((function, id)) = read {
+            return format!(": write `{function}({})`", self.shown(id));
+        }
         let unquoted = self.unquoted_constant(right.0, left.1).or_else(|| self.unquoted_constant(left.0, right.1));
         unquoted.unwrap_or_default()
     }
 
     /// How to ask whether something that is neither true nor false is there.
     pub(super) fn truth_of(&self, id: Id, kind: Type, is_there: bool) -> Option<String> {
+        // Of what is put together nobody asks whether it is there.
+        if !matches!(
+            self.tree.kind(id),
+            Syntax::Member { .. }
+                | Syntax::Identifier(_)
+                | Syntax::Pointer(_)
+                | Syntax::Chain(_)
+                | Syntax::Predicate(_)
+        ) {
+            return None;
+        }
         let text = self.shown(id);
         let equal = if is_there { "!=" } else { "==" };
         match kind {
@@ -177,7 +214,8 @@ impl<'s> Compiler<'s> {
         }
         let receiver = match base.kind {
             Type::TEXT => Receiver::Text,
-            kind if kind.is_array() || kind.is_map() => Receiver::Collection,
+            kind if kind.is_map() => Receiver::Map,
+            kind if kind.is_array() => Receiver::Collection,
             _ => Receiver::Unknown,
         };
         if habits::method(name, arguments).is_some()

@@ -276,8 +276,14 @@ impl<'s> Compiler<'s> {
             return Ok(());
         }
         if kind == Type::TEXT {
-            let ours = format!("{} contains {}", self.shown(haystack_id), self.shown(needle_id));
-            let message = format!("`in` looks for an element of a list or a key of a map: for text write `{ours}`");
+            let (needle, haystack) = (self.shown(needle_id), self.shown(haystack_id));
+            let is_constant = matches!(self.tree.kind(haystack_id), Syntax::Text(_));
+            let ours = if is_constant {
+                format!("write `{needle} in [{haystack}]`")
+            } else {
+                format!("for text write `{haystack} contains {needle}`")
+            };
+            let message = format!("`in` looks for an element of a list or a key of a map: {ours}");
             return Err(self.error(at, message));
         }
         Err(self.mismatch(at, Binary::In, (needle_id, needle), (haystack_id, haystack)))

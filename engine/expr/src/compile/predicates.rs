@@ -61,6 +61,15 @@ impl<'s> Compiler<'s> {
         let body = body?;
         let uses_item = scope.as_ref().is_some_and(|scope| scope.uses_item);
         let uses_accumulator = scope.is_some_and(|scope| scope.uses_accumulator);
+        if let (Some(body), false) = (&body, uses_item || self.strict)
+            && predicate.decides()
+            && !matches!(body.op.kind, Kind::Constant(_))
+        {
+            self.warn(
+                at,
+                format!("the body of `{name}` does not look at the element, which is `#`, and its field `.name`"),
+            );
+        }
         if let Some(origin) = origin.filter(|_| predicate.returns_elements() || body.is_none() || !uses_item) {
             self.facts.read(origin);
         }
@@ -68,7 +77,8 @@ impl<'s> Compiler<'s> {
             && (body.known.kind.is_nil() || predicate.decides() && !body.known.may_be(Type::BOOL))
         {
             let wanted = if predicate.decides() { "must be true or false" } else { "must have a value" };
-            let message = format!("the body of `{name}` {wanted}, and this is {}", body.known.kind);
+            let hint = self.truth_of(*body_id, body.known.kind, true).filter(|_| !self.strict).unwrap_or_default();
+            let message = format!("the body of `{name}` {wanted}, and this is {}{hint}", body.known.kind);
             return Err(self.error(self.at(*body_id), message));
         }
         let body = match (body, others.first()) {

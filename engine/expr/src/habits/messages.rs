@@ -193,6 +193,8 @@ fn a_function_of_another_language_is_told_with_ours() {
             "contains(container.image, 'x')",
             "container.args contains 'x'",
             "'x' in container.image",
+            "container.image in ('x')",
+            "container.image != nil && container.image < now()",
             "regex.match('^a', container.image)",
             "Object.keys(container.labels) == []",
             "JSON.parse(object.x).a == 1",
@@ -212,6 +214,10 @@ fn a_function_of_another_language_is_told_with_ours() {
                 16: `contains` does not work between array of string and string: write `"x" in container.args`
             'x' in container.image
                 5: `in` looks for an element of a list or a key of a map: for text write `container.image contains "x"`
+            container.image in ('x')
+                17: `in` looks for an element of a list or a key of a map: write `container.image in ["x"]`
+            container.image != nil && container.image < now()
+                43: `<` does not work between string and time: write `date(container.image)`
             regex.match('^a', container.image)
                 7: unknown function `regex.match`: write `container.image matches "^a"`
             Object.keys(container.labels) == []
@@ -260,6 +266,13 @@ fn a_predicate_has_no_variable() {
             "spec.containers[*].image == 'x'",
             "spec.containers[?privileged==`true`]",
             "spec.containers[_].image == 'x'",
+            "spec.containers.0.image == 'x'",
+            "container.labels.all(k, k.startsWith('a'))",
+            "container.ports.map(p => p.port).includes(80)",
+            "spec.containers.filter(c => c.privileged).length > 1",
+            "all(spec.containers, .image)",
+            "any(spec.containers, c.image == 'x')",
+            "any(spec.containers, image == 'x')",
             "container.args.image == 'x'",
         ],
         expect![[r#"
@@ -315,6 +328,20 @@ fn a_predicate_has_no_variable() {
                 17: expected a value or `:`, found `?`; write `filter(list, …)`
             spec.containers[_].image == 'x'
                 17: unknown name `_`: write `any(list, …)` to ask all elements of a list
+            spec.containers.0.image == 'x'
+                17: `0.image` is not a number; an element of a list is `[0]`
+            container.labels.all(k, k.startsWith('a'))
+                18: there is no method `all`: write `all(keys(container.labels), # startsWith "a")`
+            container.ports.map(p => p.port).includes(80)
+                24: expected a value, found `>`; the body of a predicate has no parameter, `#` is the element and `.name` its field: write `80 in map(container.ports, .port)`
+            spec.containers.filter(c => c.privileged).length > 1
+                27: expected a value, found `>`; the body of a predicate has no parameter, `#` is the element and `.name` its field: write `len(filter(spec.containers, .privileged)) > 1`
+            all(spec.containers, .image)
+                22: the body of `all` must be true or false, and this is string: write `.image != nil`
+            any(spec.containers, c.image == 'x')
+                22: unknown name `c`: the element is `#`, write `.image`
+            any(spec.containers, image == 'x')
+                22: unknown name `image`: the element is `#`, write `.image`
             container.args.image == 'x'
                 16: a list has no field `image`: write `any(container.args, .image …)`, or `container.args[0].image`
         "#]],
@@ -502,6 +529,7 @@ fn texts_that_are_compared_letter_by_letter_are_warned_of() {
         ("object.timeout > '30s'", "duration(object.timeout) > duration(\"30s\")"),
         ("object.count > '10'", "float(object.count) > float(\"10\")"),
         ("object.cpu > '500m'", "quantity(object.cpu) > quantity(\"500m\")"),
+        ("any(spec.containers, container.privileged)", "does not look at the element"),
         ("count(object.flags) > 1", "len(object.flags)"),
     ] {
         let program = Pod::new().compile(source).expect(source);

@@ -14,6 +14,7 @@ const MAX_SHOWN: usize = 200;
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Receiver {
     Text,
+    Map,
     Collection,
     Unknown,
 }
@@ -66,6 +67,9 @@ impl<'s> Rewriter<'s> {
             Kind::Call { callee, arguments } if arguments.iter().all(|argument| argument.name.is_none()) => {
                 self.called(id, *callee, arguments.clone(), receiver)
             }
+            Kind::Member { base, property, method: false, .. } if matches!(self.tree.kind(*property), Kind::Text(name) if name == "length") => {
+                Some(Kind::Builtin { name: "len", arguments: vec![*base] })
+            }
             Kind::Builtin { name, arguments } if arguments.len() == 3 => {
                 let (name, arguments) = (*name, arguments.clone());
                 self.with_variable(name, &arguments)
@@ -114,13 +118,20 @@ impl<'s> Rewriter<'s> {
 
     fn said(&mut self, id: Id, ours: Ours, operands: &[Id], receiver: Receiver) -> Option<Kind<'s>> {
         Some(match (ours, operands) {
+            (Ours::Predicate(_), [map, rest @ ..]) if receiver == Receiver::Map => {
+                // Elsewhere the elements of a map are its keys.
+                let keys = self.push(Kind::Builtin { name: "keys", arguments: vec![*map] });
+                let operands: Vec<Id> = [&[keys], rest].concat();
+                return self.said(id, ours, &operands, Receiver::Collection);
+            }
             (Ours::Predicate(name), [_, _, _]) => return self.with_variable(name, operands),
             (Ours::Predicate(name), [list, body]) => self.predicate(name, *list, *body),
             (Ours::Builtin(name), [_, ..]) => Kind::Builtin { name, arguments: operands.into() },
             (Ours::Operator(operator), [left, right]) => Kind::Binary(operator, *left, *right),
             (Ours::Flipped(operator), [right, left]) => Kind::Binary(operator, *left, *right),
             (Ours::Holds, [whole, part]) => match receiver {
-                Receiver::Collection => Kind::Binary(Binary::In, *part, *whole),
+                Receiver::Collection | Receiver::Map => Kind::Binary(Binary::In, *part, *whole),
+                Receiver::Unknown if self.is_list(*whole) => Kind::Binary(Binary::In, *part, *whole),
                 Receiver::Text | Receiver::Unknown => Kind::Binary(Binary::Contains, *whole, *part),
             },
             (Ours::Present, [operand]) => {
@@ -140,6 +151,17 @@ impl<'s> Rewriter<'s> {
             (Ours::Itself, [operand]) => self.tree.kind(*operand).clone(),
             _ => return None,
         })
+    }
+
+    /// Whether something is a list by how it is written.
+    fn is_list(&self, id: Id) -> bool {
+        match self.tree.kind(id) {
+            Kind::Array(_) => true,
+            Kind::Builtin { name, .. } => {
+                matches!(*name, "map" | "filter" | "split" | "keys" | "values" | "sort" | "uniq")
+            }
+            _ => false,
+        }
     }
 
     fn predicate(&mut self, name: &'static str, list: Id, body: Id) -> Kind<'s> {

@@ -48,7 +48,8 @@ fn unfinished(source: &str, at: usize) -> Option<(usize, String)> {
         let end = rest.find(|character| !is_word(character) && character != '.').unwrap_or(rest.len());
         // A good one stands where none is expected.
         if !is_number(&rest[..end]) {
-            return Some((at, format!("{} is not a number", shown(&rest[..end]))));
+            let hint = if source[..at].ends_with('.') { "; an element of a list is `[0]`" } else { "" };
+            return Some((at, format!("{} is not a number{hint}", shown(&rest[..end]))));
         }
     }
     let has_meaning = is_word(first) || "\"'`#()[]{},;:.?!=<>&|+-*/%^".contains(first);
@@ -153,6 +154,7 @@ fn hint(source: &str, at: usize, tried: &[Rule]) -> String {
         _ if matches!(word, "some" | "every" | "forall") && found.starts_with(is_word) => {
             "; write `any(list, …)` or `all(list, …)`, where `#` is the element and `.name` its field"
         }
+        _ if word == "return" => "; the last expression is the value, without `return`",
         "not" if tried.contains(&Rule::operator) => "; between values it goes with `in`, `contains` and their like",
         "let" | "if" => "; put it in parentheses",
         word if RESERVED.contains(&word) && !tried.contains(&Rule::operator) => {
