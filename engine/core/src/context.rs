@@ -1,5 +1,6 @@
 //! What a rule sees: the roots that it may name, and what is known of them.
 
+mod hints;
 pub mod image;
 pub(crate) mod pod;
 #[cfg(test)]
@@ -94,6 +95,7 @@ pub(crate) fn schema(judged: Judged<'_>) -> Schema {
     }
     let parameters = [("selector", map(), true), ("labels", map(), true)];
     schema.add_function(function("selects", SELECTS, parameters, Shape::Bool));
+    hints::add_hints(&mut schema, pods);
     schema
 }
 

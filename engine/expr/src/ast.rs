@@ -7,7 +7,7 @@
 //! and from a member to its base, in a loop.
 
 /// A parsed expression. Text that needs no unescaping is borrowed from the source.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Tree<'s> {
     pub(crate) nodes: Vec<Node<'s>>,
     pub(crate) root: Id,
@@ -19,7 +19,7 @@ pub(crate) struct Id(pub(crate) u32);
 
 /// A node and the place in the source that an error about it points at: the operator of an operation, the name of a
 /// member, the callee of a call. It is what Go's expr-lang points at.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Node<'s> {
     pub(crate) kind: Kind<'s>,
     /// A byte offset into the source.
@@ -29,7 +29,7 @@ pub(crate) struct Node<'s> {
 /// Text of a name or a literal: as written in the source, or unescaped.
 pub(crate) type Text<'s> = std::borrow::Cow<'s, str>;
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) enum Kind<'s> {
     Nil,
     Bool(bool),
@@ -90,7 +90,7 @@ pub(crate) enum Kind<'s> {
 }
 
 /// An argument of a call. A name is an extension of ours: `list(ns, selector={…})`.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Argument<'s> {
     pub(crate) name: Option<(&'s str, u32)>,
     pub(crate) value: Id,

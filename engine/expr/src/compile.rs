@@ -4,8 +4,10 @@
 //! Nodes are visited in the order in which Go's checker visits them, so that of several mistakes the same one is shown.
 
 mod calls;
+mod constants;
 mod form;
 mod guards;
+mod hints;
 mod known;
 mod members;
 mod nil;
@@ -25,7 +27,6 @@ use crate::{
     print::print_node,
     program::{CallSite, Constant, Kind, Op, Program},
     schema::{Schema, Shape, Slot},
-    suggest,
     types::Type,
     warning::Warning,
 };
@@ -72,7 +73,8 @@ pub fn compile(source: &str, schema: &Schema, mode: Mode) -> Result<Program, Err
     let Typed { op: root, known } = compiler.value(tree.root)?;
     let no_condition = (!known.form.may_be_bool()).then(|| {
         let kind = if known.is_unknown() { "neither".to_owned() } else { known.kind.to_string() };
-        compiler.error(tree.node(tree.root).at, format!("a rule must be true or false, and this is {kind}"))
+        let hint = compiler.truth_of(tree.root, known.kind, true).filter(|_| !compiler.strict).unwrap_or_default();
+        compiler.error(tree.node(tree.root).at, format!("a rule must be true or false, and this is {kind}{hint}"))
     });
     if compiler.facts.reads.is_empty() && compiler.calls.is_empty() && compiler.facts.now.is_none() && !compiler.strict
     {
@@ -217,12 +219,15 @@ impl<'s> Compiler<'s> {
             Syntax::Map(pairs) => self.map(at, pairs),
             Syntax::Identifier(name) => self.identifier(at, name),
             Syntax::Pointer(name) => self.pointer(at, name),
-            Syntax::Unary(operator, operand) => self.unary(at, *operator, *operand),
+            Syntax::Unary(operator, operand) => {
+                self.refuse_negated_habit(id, *operator, *operand)?;
+                self.unary(at, *operator, *operand)
+            }
             Syntax::Binary(..) => self.binary(id),
             Syntax::Chain(inner) => self.chain(at, *inner),
             Syntax::Member { .. } => self.member(id),
             Syntax::Slice { base, from, to } => self.slice(at, *base, *from, *to),
-            Syntax::Call { callee, arguments } => self.call(at, *callee, arguments),
+            Syntax::Call { callee, arguments } => self.call(id, *callee, arguments),
             Syntax::Builtin { name, arguments } => self.builtin(at, name, arguments),
             // The builtin that it belongs to compiles it.
             Syntax::Predicate(body) => self.value(*body),
@@ -250,9 +255,7 @@ impl<'s> Compiler<'s> {
             if self.strict {
                 return Ok(Typed { op: Op { kind: Kind::Constant(Constant::Nil), at }, known: Known::unknown() });
             }
-            let names = self.schema.root_names().chain(self.variables.iter().map(|variable| variable.name));
-            let hint = suggest::hint(name, names);
-            return Err(self.error(at, format!("unknown name `{name}`{hint}")));
+            return Err(self.unknown_name(at, name, &[]));
         };
         if let Shape::Calls(calls) = &root.shape {
             return Err(self.restricted(at, name, calls));

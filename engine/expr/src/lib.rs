@@ -15,6 +15,7 @@ mod error;
 mod evaluate;
 mod explain;
 mod facts;
+mod habits;
 mod host;
 #[cfg(test)]
 mod hostile;

@@ -9,17 +9,26 @@ mod operands;
 mod operators;
 #[cfg(test)]
 mod outline;
+mod repair;
 mod token;
 
 use pest::Parser as _;
 use pest::iterators::Pair;
 
+pub(crate) use self::token::is_word;
 use crate::ast::{Id, Kind, Node, Tree};
 use crate::error::{Error, Phase};
 use crate::limits::{MAX_NESTING, MAX_NODES, MAX_SOURCE, MAX_VISITS};
 
 /// Parses an expression.
 pub(crate) fn parse(source: &str) -> Result<Tree<'_>, Error> {
+    read(source, !repair::LENIENT).map_err(|error| match repair::instead(source, &error) {
+        Some(instead) => Error { message: format!("{}: write `{instead}`", error.message), ..error },
+        None => error,
+    })
+}
+
+fn read(source: &str, lenient: bool) -> Result<Tree<'_>, Error> {
     if source.len() > MAX_SOURCE {
         let message = format!("the expression is longer than {MAX_SOURCE} bytes");
         return Err(Error::at(Phase::Parse, source, 0, message));
@@ -27,7 +36,7 @@ pub(crate) fn parse(source: &str) -> Result<Tree<'_>, Error> {
     // First, because pest recurses as deep as brackets are nested.
     nesting::check(source)?;
     let mut pairs = Grammar::parse(Rule::program, source).map_err(|error| explain::explain(source, &error))?;
-    let mut builder = Builder::new(source);
+    let mut builder = Builder::new(source, lenient);
     let root = builder.sequence(pairs.next().expect("a program is a sequence"))?;
     Ok(Tree { nodes: builder.nodes, root })
 }
@@ -51,11 +60,13 @@ struct Builder<'s> {
     level: usize,
     /// Predicates around the current operand.
     predicates: usize,
+    /// Whether more is read than the language has, to see what was meant.
+    lenient: bool,
 }
 
 impl<'s> Builder<'s> {
-    fn new(source: &'s str) -> Self {
-        Self { source, nodes: Vec::new(), depths: Vec::new(), made: 0, visits: 0, level: 0, predicates: 0 }
+    fn new(source: &'s str, lenient: bool) -> Self {
+        Self { source, nodes: Vec::new(), depths: Vec::new(), made: 0, visits: 0, level: 0, predicates: 0, lenient }
     }
 
     fn sequence(&mut self, pair: Pair<'s, Rule>) -> Result<Id, Error> {

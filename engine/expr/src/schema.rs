@@ -2,7 +2,7 @@
 //!
 //! A schema is data. Whoever embeds the language builds one once and compiles many expressions with it.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 /// Everything that an expression may name beside the builtins. A clone shares the objects, which are most of it.
@@ -11,7 +11,17 @@ pub struct Schema {
     roots: HashMap<String, Root>,
     objects: Arc<Objects>,
     functions: HashMap<String, Function>,
+    hints: Arc<HashMap<String, Hint>>,
     slots: u16,
+}
+
+/// What is meant by a path that people write, and that there is not.
+#[derive(Clone, Debug)]
+pub(crate) struct Hint {
+    /// The path that is meant.
+    pub(crate) instead: String,
+    /// Why it is not what was written. May be empty.
+    pub(crate) because: String,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -19,6 +29,8 @@ struct Objects {
     list: Vec<Object>,
     /// The fields that the host computes of objects, with the names of the objects.
     computed: HashMap<String, String>,
+    /// The names of fields that are maps of text, whose keys may be anything.
+    maps: HashSet<String>,
 }
 
 /// A name that an expression may begin a path with.
@@ -190,19 +202,38 @@ impl Schema {
 
     /// Gives an object that was added before its fields, for objects that refer to each other.
     pub fn set_fields(&mut self, id: ObjectId, fields: HashMap<String, Field>) {
-        let Objects { list, computed } = Arc::make_mut(&mut self.objects);
+        let Objects { list, computed, maps } = Arc::make_mut(&mut self.objects);
         let object = &mut list[id.0 as usize];
         // An object without any other field is text.
         if fields.values().any(|field| field.computed.is_none()) {
             let names = fields.iter().filter(|(_, field)| field.computed.is_some()).map(|(name, _)| name);
             computed.extend(names.map(|name| (name.clone(), object.name.clone())));
         }
+        let is_text_map = |field: &Field| matches!(&field.shape, Shape::Map { value, .. } if **value == Shape::Text);
+        maps.extend(fields.iter().filter(|(_, field)| is_text_map(field)).map(|(name, _)| name.clone()));
         object.fields = fields;
     }
 
     /// Adds a function.
     pub fn add_function(&mut self, function: Function) {
         self.functions.insert(function.name.clone(), function);
+    }
+
+    /// Says what is meant by a path that begins with no root, or that leads to no field: `old` is `request.oldObject`. A path that
+    /// ends with `.*` stands for every field that there is not. `because` says why, and may be empty.
+    pub fn add_hint(&mut self, path: impl Into<String>, instead: impl Into<String>, because: impl Into<String>) {
+        let hint = Hint { instead: instead.into(), because: because.into() };
+        Arc::make_mut(&mut self.hints).insert(path.into(), hint);
+    }
+
+    /// What is meant by exactly this path.
+    pub(crate) fn hint(&self, path: &str) -> Option<&Hint> {
+        self.hints.get(path)
+    }
+
+    /// Whether fields of this name are maps of text.
+    pub(crate) fn is_text_map(&self, field: &str) -> bool {
+        self.objects.maps.contains(field)
     }
 
     /// The root of this name.

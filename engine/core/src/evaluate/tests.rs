@@ -128,7 +128,7 @@ fn what_can_never_fit_is_told_when_a_rule_is_compiled() {
         &pod_rule("metadata.name"),
         POD,
         expect![[r#"
-            Error: rule r: rule: 1:10: a rule must be true or false, and this is string
+            Error: rule r: rule: 1:10: a rule must be true or false, and this is string: write `metadata.name != nil`
              | metadata.name
              |          ^"#]],
     );

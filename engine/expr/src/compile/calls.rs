@@ -72,7 +72,9 @@ impl<'s> Compiler<'s> {
         }
         let known = self.formed(Known::of(kind), form::of_result(builtin.gives, kind, &forms, None));
         let known = Known { has_nil, may_be_nil: may_be_nil || self.strict && known.may_be_nil, ..known };
-        Ok(Typed { op: Op { kind: Kind::Builtin { builtin, arguments: ops.into() }, at }, known })
+        let op = Op { kind: Kind::Builtin { builtin, arguments: ops.into() }, at };
+        self.refuse_failing(&op)?;
+        Ok(Typed { op, known })
     }
 
     /// An argument of a builtin as it takes one: what may be missing is nothing to a function of lists, and refused by others.
@@ -122,8 +124,8 @@ impl<'s> Compiler<'s> {
         }
     }
 
-    pub(super) fn call(&mut self, at: u32, callee: Id, arguments: &'s [Argument<'s>]) -> Result<Typed<'s>, Error> {
-        let tree = self.tree;
+    pub(super) fn call(&mut self, id: Id, callee: Id, arguments: &'s [Argument<'s>]) -> Result<Typed<'s>, Error> {
+        let (tree, at) = (self.tree, self.at(id));
         match tree.kind(callee) {
             Syntax::Identifier(name) => {
                 let schema = self.schema;
@@ -138,7 +140,9 @@ impl<'s> Compiler<'s> {
                         self.plain_builtin(at, builtin, &arguments)
                     }
                     _ if self.strict => self.uncallable(at, callee, arguments),
-                    _ => Err(self.unknown_function(at, name, is_variable)),
+                    _ => Err(self
+                        .habitual_call(id, name)
+                        .unwrap_or_else(|| self.unknown_function(at, name, is_variable))),
                 }
             }
             Syntax::Member { base, property, optional, .. } => {
@@ -146,7 +150,7 @@ impl<'s> Compiler<'s> {
                     return self.call_through(at, through, arguments);
                 }
                 match tree.kind(*property) {
-                    Syntax::Text(name) => self.method(at, *base, name, *optional, arguments),
+                    Syntax::Text(name) => self.method(id, *base, name, *optional, arguments),
                     _ => self.uncallable(at, callee, arguments),
                 }
             }
@@ -184,15 +188,21 @@ impl<'s> Compiler<'s> {
     /// A method of a time, a duration or a timezone.
     fn method(
         &mut self,
-        at: u32,
+        id: Id,
         base: Id,
         name: &str,
         optional: bool,
         arguments: &'s [Argument<'s>],
     ) -> Result<Typed<'s>, Error> {
-        let base_id = base;
+        let (at, base_id) = (self.at(id), base);
+        if let Some(error) = self.habitual_namespace(id, base, name).or_else(|| self.habitual_chain(id, base, name)) {
+            return Err(error);
+        }
         let base = self.value(base)?;
         let kind = base.known.kind;
+        if let Some(error) = self.habitual_method(id, &base.known, name, arguments.len()) {
+            return Err(error);
+        }
         let has_methods = [Type::TIME, Type::DURATION, Type::ZONE].contains(&kind);
         if !(has_methods || kind.is_unknown() || kind.is_map() && self.strict) {
             return Err(self.error(at, format!("a {kind} has no method `{name}`")));

@@ -86,11 +86,9 @@ impl<'s> Compiler<'s> {
                 }
             }
             // What is missing is neither more nor less than anything.
-            _ if operator.is_ordering() => {
-                if truth {
-                    self.add_present(left);
-                    self.add_present(right);
-                }
+            _ if operator.is_ordering() && truth => {
+                self.add_present(left);
+                self.add_present(right);
             }
             Binary::Matches | Binary::Contains | Binary::StartsWith | Binary::EndsWith if truth => {
                 self.add_present(left);

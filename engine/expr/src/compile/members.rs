@@ -12,7 +12,7 @@ use crate::{
     error::Error,
     facts::Segment,
     program::{Kind, Missing, Op},
-    schema::{Calls, ComputedId, Shape},
+    schema::{Calls, ComputedId, Shape, Slot},
     suggest,
     types::Type,
 };
@@ -51,9 +51,14 @@ impl<'s> Compiler<'s> {
                 links.pop();
                 typed
             }
+            (Syntax::Identifier(root), _) if self.is_unknown_name(root) => {
+                let fields: Vec<&str> = links.iter().rev().map(|(_, name, ..)| *name).collect();
+                return Err(self.unknown_name(self.at(base), root, &fields));
+            }
             _ => self.node(base)?,
         };
         for (link, name, optional, method) in links.into_iter().rev() {
+            self.refuse_habitual_field(link, &typed, name)?;
             let field = self.field(self.at(link), typed, name, optional, method)?;
             typed = self.settled(link, field);
         }
@@ -136,7 +141,10 @@ impl<'s> Compiler<'s> {
                 let typed = self.step_down(at, base, name, form, missing.unwrap_or(Missing::Nil));
                 Ok(Typed { known: Known { may_be_nil, ..typed.known }, ..typed })
             }
-            (None, None) => Err(self.no_field(at, &base.known, name)),
+            (None, None) => {
+                let root = if let Kind::Root(slot) = base.op.kind { Some(slot) } else { None };
+                Err(self.no_field(at, &base.known, name, root))
+            }
         }
     }
 
@@ -154,12 +162,12 @@ impl<'s> Compiler<'s> {
         } else if forms.iter().any(|form| form.object().is_some())
             && forms.iter().all(|form| matches!((form, form.member(schema, name)), (Form::Any, _) | (_, Member::None)))
         {
-            let message = self.no_field(at, base, name).message;
+            let message = self.no_field(at, base, name, None).message;
             self.warn(at, format!("{message}, unless this is something else"));
         }
     }
 
-    fn no_field(&self, at: u32, base: &Known<'s>, name: &str) -> Error {
+    fn no_field(&self, at: u32, base: &Known<'s>, name: &str, root: Option<Slot>) -> Error {
         let forms = base.form.alternatives();
         if base.kind.is_array() {
             return self.error(at, format!("a list has no field `{name}`: write `any(…, .{name} …)`, or `[0].{name}`"));
@@ -176,7 +184,11 @@ impl<'s> Compiler<'s> {
             }
             fields.extend(object.fields.keys().map(String::as_str));
         }
-        let hint = suggest::hint(name, fields.into_iter());
+        let meant = root.and_then(|root| self.hint_of_root(root, name));
+        let hint = match suggest::nearest(name, fields.into_iter()) {
+            Some(nearest) => format!(", did you mean `{nearest}`?"),
+            None => meant.unwrap_or_default(),
+        };
         self.error(at, format!("{} has no field `{name}`{hint}", names.join(" or ")))
     }
 

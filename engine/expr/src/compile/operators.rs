@@ -47,7 +47,9 @@ impl<'s> Compiler<'s> {
             Unary::Plus => "+",
         };
         if !fits {
-            return Err(self.error(at, format!("`{name}` does not work with {kind}")));
+            let is_not = matches!(operator, Unary::Not { .. }) && !self.strict;
+            let hint = is_not.then(|| self.truth_of(operand_id, kind, false)).flatten().unwrap_or_default();
+            return Err(self.error(at, format!("`{name}` does not work with {kind}{hint}")));
         }
         let op = match operator {
             Unary::Not { .. } => Op { kind: Kind::Not(operand.op.into()), at },
@@ -93,7 +95,7 @@ impl<'s> Compiler<'s> {
             let fits = known.kind == Type::BOOL && right.known.kind == Type::BOOL
                 || known.kind.may_fit(right.known.kind, |kind| kind == Type::BOOL);
             if !fits {
-                return Err(self.mismatch(*at, *operator, &known, &right.known));
+                return Err(self.mismatch(*at, *operator, (left_id, &known), (*right_id, &right.known)));
             }
             known = Known::of(Type::BOOL);
             operands.push(right.op);
@@ -108,6 +110,12 @@ impl<'s> Compiler<'s> {
     }
 
     fn arithmetic(&mut self, first: Id, links: &[Link]) -> Result<Typed<'s>, Error> {
+        let mut left_id = first;
+        for (operator, at, right_id) in links {
+            self.refuse_unquoted_key(left_id, *operator, *at, *right_id)?;
+            left_id = *right_id;
+        }
+        let first_id = first;
         let mut left = self.value(first)?;
         let (first_operator, _, second) = links[0];
         let second = || self.shown(second);
@@ -126,7 +134,7 @@ impl<'s> Compiler<'s> {
                 }
             }
             let Some(kind) = arithmetic_type(*operator, known.kind, right.known.kind) else {
-                return Err(self.mismatch(*at, *operator, &known, &right.known));
+                return Err(self.mismatch(*at, *operator, (first_id, &known), (*right_id, &right.known)));
             };
             known = Known { may_be_nil: false, ..Known::of(kind) };
             rest.push((arithmetic_of(*operator), *at, quantified(right)));
@@ -141,6 +149,8 @@ impl<'s> Compiler<'s> {
         if let Some((_, at, _)) = links.get(MAX_NESTING) {
             return Err(self.error(*at, format!("nested too deeply: at most {MAX_NESTING} of these can be chained")));
         }
+        let (first_operator, first_at, second) = links[0];
+        self.refuse_early_not(first, first_operator, first_at, second)?;
         let mut left_id = first;
         let mut left = self.value(first)?;
         for (operator, at, right_id) in links {
@@ -158,7 +168,8 @@ impl<'s> Compiler<'s> {
                     self.require_order(*operator, (left_id, &left), (*right_id, &right))?;
                     self.check_words(*operator, &left, &right)?;
                     let (left, right) = self.as_quantities(*operator, left, right)?;
-                    self.relation(*at, *operator, left, right)?
+                    self.warn_of_letters(*at, *operator, (left_id, &left), (*right_id, &right));
+                    self.relation(*at, *operator, (left_id, left), (*right_id, right))?
                 }
             };
             left_id = *right_id;
@@ -193,13 +204,19 @@ impl<'s> Compiler<'s> {
         Typed { op: Op { kind, at }, known: Known::of(Type::BOOL) }
     }
 
-    fn relation(&mut self, at: u32, operator: Binary, left: Typed<'s>, right: Typed<'s>) -> Result<Typed<'s>, Error> {
+    fn relation(
+        &mut self,
+        at: u32,
+        operator: Binary,
+        (left_id, left): (Id, Typed<'s>),
+        (right_id, right): (Id, Typed<'s>),
+    ) -> Result<Typed<'s>, Error> {
         if operator == Binary::In {
-            self.check_in(at, &left.known, &right.known)?;
+            self.check_in(at, (left_id, &left.known), (right_id, &right.known))?;
         } else if !relation_fits(operator, left.known.kind, right.known.kind) {
             // A pattern that is wrong is told even if what it is matched with is wrong too.
             self.regex_of(at, operator, &right.op)?;
-            return Err(self.mismatch(at, operator, &left.known, &right.known));
+            return Err(self.mismatch(at, operator, (left_id, &left.known), (right_id, &right.known)));
         }
         let regex = self.regex_of(at, operator, &right.op)?;
         let (left, right) = (Box::new(left.op), Box::new(right.op));
@@ -236,7 +253,12 @@ impl<'s> Compiler<'s> {
         }
     }
 
-    fn check_in(&self, at: u32, needle: &Known<'s>, haystack: &Known<'s>) -> Result<(), Error> {
+    fn check_in(
+        &self,
+        at: u32,
+        (needle_id, needle): (Id, &Known<'s>),
+        (haystack_id, haystack): (Id, &Known<'s>),
+    ) -> Result<(), Error> {
         let (needle_kind, kind) = (needle.kind, haystack.kind);
         if kind.is_map() {
             if needle_kind.is_unknown() || needle_kind.is_assignable(kind.key()) {
@@ -255,18 +277,31 @@ impl<'s> Compiler<'s> {
             return Ok(());
         }
         if kind == Type::TEXT {
-            return Err(
-                self.error(at, "`in` looks for an element of a list or a key of a map: for text write `… contains …`")
-            );
+            let (needle, haystack) = (self.shown(needle_id), self.shown(haystack_id));
+            let is_constant = matches!(self.tree.kind(haystack_id), Syntax::Text(_));
+            let ours = if is_constant {
+                format!("write `{needle} in [{haystack}]`")
+            } else {
+                format!("for text write `{haystack} contains {needle}`")
+            };
+            let message = format!("`in` looks for an element of a list or a key of a map: {ours}");
+            return Err(self.error(at, message));
         }
-        Err(self.mismatch(at, Binary::In, needle, haystack))
+        Err(self.mismatch(at, Binary::In, (needle_id, needle), (haystack_id, haystack)))
     }
 
-    fn mismatch(&self, at: u32, operator: Binary, left: &Known<'s>, right: &Known<'s>) -> Error {
+    fn mismatch(
+        &self,
+        at: u32,
+        operator: Binary,
+        (left_id, left): (Id, &Known<'s>),
+        (right_id, right): (Id, &Known<'s>),
+    ) -> Error {
         let (name, left, right) = (name_of(operator), left.kind, right.kind);
         let hint = match (left, right) {
-            (Type::QUANTITY, Type::TEXT) => ": the text of a quantity is `string(…)`",
-            _ => "",
+            _ if self.strict => String::new(),
+            (Type::QUANTITY, Type::TEXT) => ": the text of a quantity is `string(…)`".to_owned(),
+            _ => self.hint_of_operands(operator, (left_id, left), (right_id, right)),
         };
         self.error(at, format!("`{name}` does not work between {left} and {right}{hint}"))
     }

@@ -44,6 +44,7 @@ impl<'s> Compiler<'s> {
         if !kind.is_array() && !kind.is_unknown() {
             return Err(self.error(collection_at, format!("`{name}` goes through a list, and this is {kind}")));
         }
+        self.refuse_count_of_all(at, predicate, *collection_id, &collection.known, others)?;
         let has_index = matches!(predicate, Predicate::Map | Predicate::Reduce);
         let item = self.item_of(&collection.known);
         let origin = collection.known.origin.clone();
@@ -60,6 +61,15 @@ impl<'s> Compiler<'s> {
         let body = body?;
         let uses_item = scope.as_ref().is_some_and(|scope| scope.uses_item);
         let uses_accumulator = scope.is_some_and(|scope| scope.uses_accumulator);
+        if let (Some(body), false) = (&body, uses_item || self.strict)
+            && predicate.decides()
+            && !matches!(body.op.kind, Kind::Constant(_))
+        {
+            self.warn(
+                at,
+                format!("the body of `{name}` does not look at the element, which is `#`, and its field `.name`"),
+            );
+        }
         if let Some(origin) = origin.filter(|_| predicate.returns_elements() || body.is_none() || !uses_item) {
             self.facts.read(origin);
         }
@@ -67,7 +77,8 @@ impl<'s> Compiler<'s> {
             && (body.known.kind.is_nil() || predicate.decides() && !body.known.may_be(Type::BOOL))
         {
             let wanted = if predicate.decides() { "must be true or false" } else { "must have a value" };
-            let message = format!("the body of `{name}` {wanted}, and this is {}", body.known.kind);
+            let hint = self.truth_of(*body_id, body.known.kind, true).filter(|_| !self.strict).unwrap_or_default();
+            let message = format!("the body of `{name}` {wanted}, and this is {}{hint}", body.known.kind);
             return Err(self.error(self.at(*body_id), message));
         }
         let body = match (body, others.first()) {
@@ -114,6 +125,28 @@ impl<'s> Compiler<'s> {
             extra: extra.map(|extra| extra.op.into()),
         };
         Ok(Typed { op: Op { kind: op, at }, known })
+    }
+
+    /// Refuses `count(list)` for the length of a list: it counts what is true.
+    fn refuse_count_of_all(
+        &mut self,
+        at: u32,
+        predicate: Predicate,
+        id: Id,
+        collection: &Known<'s>,
+        others: &[Id],
+    ) -> Result<(), Error> {
+        let element = collection.element();
+        if self.strict || predicate != Predicate::Count || !others.is_empty() || element.kind == Type::BOOL {
+            return Ok(());
+        }
+        let list = self.shown(id);
+        if element.is_unknown() {
+            self.warn(at, format!("`count` counts what is true: write `len({list})` for all elements"));
+            return Ok(());
+        }
+        let message = format!("`count` counts what is true, and these are {}: write `len({list})`", element.kind);
+        Err(self.error(at, message))
     }
 
     /// A body whose answers are added or put in order, so that none of them may be missing, and amounts are amounts.

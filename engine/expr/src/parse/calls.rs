@@ -109,7 +109,8 @@ impl<'s> Builder<'s> {
         let (least, most) = match name {
             "count" | "sum" => (1, 2),
             "sortBy" | "reduce" => (2, 3),
-            _ => (2, 2),
+            // One more for a variable.
+            _ => (2, if self.lenient { 3 } else { 2 }),
         };
         let mut arguments: Vec<Id> = first.into_iter().collect();
         let mut comma = false;
@@ -206,8 +207,14 @@ mod tests {
         check("a | list(b=1)", expect!["(call list a 1)"]);
         check("a.list(b = c == d)", expect![[r#"(call (method a "list") (== c d))"#]]);
         check("len(a=1)", expect!["1:5 the arguments of `len` have no names"]);
-        check("list(a.b=1)", expect!["1:9 expected an operator, found `=`; use `==` to compare"]);
-        check("list((a)=1)", expect!["1:9 expected a name without parentheses before `=`"]);
-        check(r#"list("a"=1)"#, expect!["1:9 expected an operator, found `=`; use `==` to compare"]);
+        check(
+            "list(a.b=1)",
+            expect!["1:9 expected an operator, found `=`; use `==` to compare: write `list(a.b == 1)`"],
+        );
+        check("list((a)=1)", expect!["1:9 expected a name without parentheses before `=`: write `list(a == 1)`"]);
+        check(
+            r#"list("a"=1)"#,
+            expect![[r#"1:9 expected an operator, found `=`; use `==` to compare: write `list("a" == 1)`"#]],
+        );
     }
 }

@@ -4,8 +4,10 @@ use pest::error::{Error as PestError, ErrorVariant, InputLocation};
 
 use super::Rule;
 use super::literals::is_number;
+use super::repair::is_arrow;
 use super::token::{is_word, token};
 use crate::error::{Error, Phase};
+use crate::habits::SIGNS;
 
 /// Words that are operators wherever they stand but after a dot.
 const RESERVED: [&str; 11] =
@@ -46,11 +48,17 @@ fn unfinished(source: &str, at: usize) -> Option<(usize, String)> {
         let end = rest.find(|character| !is_word(character) && character != '.').unwrap_or(rest.len());
         // A good one stands where none is expected.
         if !is_number(&rest[..end]) {
-            return Some((at, format!("{} is not a number", shown(&rest[..end]))));
+            let hint = if source[..at].ends_with('.') { "; an element of a list is `[0]`" } else { "" };
+            return Some((at, format!("{} is not a number{hint}", shown(&rest[..end]))));
         }
     }
     let has_meaning = is_word(first) || "\"'`#()[]{},;:.?!=<>&|+-*/%^".contains(first);
-    (!has_meaning).then(|| (at, format!("unexpected character `{}`", first.escape_debug())))
+    let hint = match first {
+        '@' => "; the element that a predicate looks at is `#`, and anything else begins with a name",
+        '~' => "; use `matches`",
+        _ => "",
+    };
+    (!has_meaning).then(|| (at, format!("unexpected character `{}`{hint}", first.escape_debug())))
 }
 
 /// What could have stood there, in few words.
@@ -120,18 +128,44 @@ pub(super) fn shown(text: &str) -> String {
 
 /// What may have been meant.
 fn hint(source: &str, at: usize, tried: &[Rule]) -> String {
-    let token = token(source, at);
-    match token {
-        "=" if tried.contains(&Rule::operator) => "; use `==` to compare".to_owned(),
-        "&" => "; use `&&`".to_owned(),
-        ";" if tried.contains(&Rule::close_paren) => "; put several expressions in braces or parentheses".to_owned(),
-        "not" if tried.contains(&Rule::operator) => {
-            "; between values it goes with `in`, `contains` and their like".to_owned()
+    let (found, before) = (token(source, at), &source[..at]);
+    let last = before.trim_end();
+    let word = &last[last.trim_end_matches(is_word).len()..];
+    let after = &source[at + found.len()..];
+    let hint = match found {
+        "=" | ">" if is_arrow(source, at) => {
+            "; the body of a predicate has no parameter, `#` is the element and `.name` its field"
         }
-        "let" | "if" => "; put it in parentheses".to_owned(),
-        word if RESERVED.contains(&word) && !tried.contains(&Rule::operator) => format!("; `{word}` is an operator"),
-        _ => String::new(),
-    }
+        "=" if before.ends_with("==") || before.ends_with("!=") => "; two signs are enough",
+        ":" if after.starts_with('=') => "; a value gets a name by `let name = …;`",
+        "=" if after.starts_with('~') => "; use `matches`",
+        "=" if tried.contains(&Rule::operator) => "; use `==` to compare",
+        ">" if before.ends_with('<') => "; use `!=`",
+        "&" => "; use `&&`",
+        "?" if before.ends_with('.') => "; a field that is missing is nil without it",
+        "*" | "]" if last.ends_with('[') => "; write `any(list, .name …)` or `map(list, .name)` for all elements",
+        "?" if last.ends_with('[') => "; write `filter(list, …)`",
+        "{" if last.ends_with('{') => "; a name stands alone, without braces",
+        "," if tried.contains(&Rule::close_paren) && tried.contains(&Rule::operator) => {
+            "; a list is written in brackets, `[a, b]`"
+        }
+        ";" if tried.contains(&Rule::close_paren) => "; put several expressions in braces or parentheses",
+        "for" => "; write `any(list, …)`, where `#` is the element and `.name` its field",
+        _ if matches!(word, "some" | "every" | "forall") && found.starts_with(is_word) => {
+            "; write `any(list, …)` or `all(list, …)`, where `#` is the element and `.name` its field"
+        }
+        _ if word == "return" => "; the last expression is the value, without `return`",
+        "not" if tried.contains(&Rule::operator) => "; between values it goes with `in`, `contains` and their like",
+        "let" | "if" => "; put it in parentheses",
+        word if RESERVED.contains(&word) && !tried.contains(&Rule::operator) => {
+            return format!("; `{word}` is an operator");
+        }
+        word => {
+            let sign = SIGNS.iter().find(|(theirs, _)| *theirs == word);
+            return sign.map(|(_, ours)| format!("; use `{ours}`")).unwrap_or_default();
+        }
+    };
+    hint.to_owned()
 }
 
 #[cfg(test)]
@@ -164,9 +198,9 @@ mod tests {
                 in                      1:1 expected a value, found `in`; `in` is an operator
                 a and or b              1:7 expected a value, found `or`; `or` is an operator
                 1 + if a {1} else {2    1:5 expected a value, found `if`; put it in parentheses
-                a === b                 1:5 expected a value, found `=`
+                a === b                 1:5 expected a value, found `=`; two signs are enough: write `a == b`
                 f(,)                    1:3 expected a value or `)`, found `,`
-                a[]                     1:3 expected a value or `:`, found `]`
+                a[]                     1:3 expected a value or `:`, found `]`; write `any(list, .name …)` or `map(list, .name)` for all elements
             "#]],
         );
     }
@@ -197,8 +231,8 @@ mod tests {
                 {a: 1                   1:6 expected an operator or `}`, found the end
                 a ? b                   1:6 expected an operator or `:`, found the end
                 a[b                     1:4 expected an operator, `:` or `]`, found the end
-                a = b                   1:3 expected an operator or the end, found `=`; use `==` to compare
-                a & b                   1:3 expected an operator or the end, found `&`; use `&&`
+                a = b                   1:3 expected an operator or the end, found `=`; use `==` to compare: write `a == b`
+                a & b                   1:3 expected an operator or the end, found `&`; use `&&`: write `a && b`
                 a not b                 1:3 expected an operator or the end, found `not`; between values it goes with `in`, `contains` and their like
                 f(a; b)                 1:4 expected an operator, `,` or `)`, found `;`; put several expressions in braces or parentheses
                 "a" 'b'                 1:5 expected an operator or the end, found `'b'`
@@ -226,7 +260,7 @@ mod tests {
             expect![[r#"
                 a.                      1:3 expected a name, found the end
                 a.)                     1:3 expected a name, found `)`
-                a | 1                   1:5 expected a name, found `1`
+                a | 1                   1:5 expected a name, found `1`: write `a || 1`
                 let in = 1; 2           1:5 expected a name, found `in`; `in` is an operator
                 let x 1                 1:7 expected `=`, found `1`
                 let x = 1               1:10 expected an operator or `;`, found the end
@@ -244,16 +278,16 @@ mod tests {
         check(
             &["'abc", "a + `b", "1 /* b", "/*", "1abc", "a + 1.b", "@a", "a ~ b", "é ♥"],
             expect![[r#"
-            'abc                    1:1 this text is not closed: expected ' before the end of the line
-            a + `b                  1:5 this text is not closed: expected another backtick
-            1 /* b                  1:3 this comment is not closed: expected `*/`
-            /*                      1:1 this comment is not closed: expected `*/`
-            1abc                    1:1 `1abc` is not a number
-            a + 1.b                 1:5 `1.b` is not a number
-            @a                      1:1 unexpected character `@`
-            a ~ b                   1:3 unexpected character `~`
-            é ♥                     1:3 unexpected character `♥`
-        "#]],
+                'abc                    1:1 this text is not closed: expected ' before the end of the line
+                a + `b                  1:5 this text is not closed: expected another backtick
+                1 /* b                  1:3 this comment is not closed: expected `*/`
+                /*                      1:1 this comment is not closed: expected `*/`
+                1abc                    1:1 `1abc` is not a number
+                a + 1.b                 1:5 `1.b` is not a number
+                @a                      1:1 unexpected character `@`; the element that a predicate looks at is `#`, and anything else begins with a name
+                a ~ b                   1:3 unexpected character `~`; use `matches`: write `a matches b`
+                é ♥                     1:3 unexpected character `♥`
+            "#]],
         );
     }
 

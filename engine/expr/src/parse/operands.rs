@@ -136,7 +136,7 @@ impl<'s> Builder<'s> {
     }
 
     fn element(&mut self, name: &'s str, at: u32) -> Result<Id, Error> {
-        if self.predicates == 0 {
+        if self.predicates == 0 && !self.lenient {
             let message = match self.source.as_bytes()[at as usize] {
                 b'#' => "`#` is the element that a predicate looks at, as in `any(list, # > 1)`: here is none",
                 _ => {
@@ -188,7 +188,12 @@ mod tests {
         check("a[1:]", expect!["(slice a 1)"]);
         check("a[:2]", expect!["(slice a 2)"]);
         check("a[b ? c : d:e]", expect!["(slice a (?: b c d) e)"]);
-        check("a[]", expect!["1:3 expected a value or `:`, found `]`"]);
+        check(
+            "a[]",
+            expect![
+                "1:3 expected a value or `:`, found `]`; write `any(list, .name …)` or `map(list, .name)` for all elements"
+            ],
+        );
         check("a[1:2:3]", expect!["1:6 expected an operator or `]`, found `:`"]);
     }
 

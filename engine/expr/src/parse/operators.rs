@@ -280,8 +280,8 @@ mod tests {
         check("a | map(# + 1) | sum()", expect!["(sum (map a (predicate (+ # 1))))"]);
         check("a | true()", expect!["(call true a)"]);
         check("a | f().b", expect!["1:8 expected an operator or the end, found `.`"]);
-        check("a | f", expect!["1:6 expected `(`, for only a call of `f` can stand here"]);
-        check("a | 1", expect!["1:5 expected a name, found `1`"]);
+        check("a | f", expect!["1:6 expected `(`, for only a call of `f` can stand here: write `a || f`"]);
+        check("a | 1", expect!["1:5 expected a name, found `1`: write `a || 1`"]);
     }
 
     #[test]

@@ -1,0 +1,160 @@
+//! Mistakes that can be seen by constants alone: a call that fails whatever is judged, and a text that is compared as if it were a
+//! number, a version or a length of time.
+
+use super::{Compiler, Typed, operators::name_of};
+use crate::{
+    Arena, Limits, Moment,
+    ast::{Binary, Id, Kind as Syntax},
+    error::Error,
+    habits,
+    machine::{Failure, Machine},
+    program::{Constant, Kind, Op},
+    types::Type,
+    value::{Amount, Value},
+};
+
+/// What finding out whether a call fails may take. A call that takes more is left to the evaluation.
+const LIMITS: Limits = Limits { fuel: 10_000, elements: 1_000, bytes: 64 << 10 };
+
+/// What a text looks like that should not be compared letter by letter.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Look {
+    Number,
+    Version,
+    Duration,
+    Quantity,
+}
+
+impl<'s> Compiler<'s> {
+    /// Refuses a builtin that fails on its constant arguments, and so would fail every time.
+    pub(super) fn refuse_failing(&self, op: &Op) -> Result<(), Error> {
+        let Kind::Builtin { builtin, arguments } = &op.kind else { return Ok(()) };
+        if self.strict {
+            return Ok(());
+        }
+        let arena = Arena::new();
+        let machine = Machine::new(&arena, &LIMITS, Moment::default(), false);
+        let Some(Err(failure)) = constant(&machine, op) else { return Ok(()) };
+        if failure.exceeded().is_some() {
+            return Ok(());
+        }
+        let hint = match arguments.last().map(|argument| &argument.kind) {
+            Some(Kind::Constant(Constant::Text(text))) => habits::constant(builtin.name, text),
+            _ => String::new(),
+        };
+        let separator = if hint.is_empty() { "" } else { ": " };
+        Err(self.error(op.at, format!("this always fails, because {failure}{separator}{hint}")))
+    }
+
+    /// Warns of an order of texts that is not the order of what they say.
+    pub(super) fn warn_of_letters(
+        &mut self,
+        at: u32,
+        operator: Binary,
+        (left_id, left): (Id, &Typed<'s>),
+        (right_id, right): (Id, &Typed<'s>),
+    ) {
+        if self.strict || !operator.is_ordering() {
+            return;
+        }
+        let constant_of = |typed: &Typed<'s>, other: &Typed<'s>| match &typed.op.kind {
+            Kind::Constant(Constant::Text(text)) if other.known.may_be(Type::TEXT) => look_of(text),
+            _ => None,
+        };
+        let Some(look) = constant_of(left, right).or_else(|| constant_of(right, left)) else { return };
+        let (left, right, sign) = (self.shown(left_id), self.shown(right_id), name_of(operator));
+        let called = |function: &str| format!("write `{function}({left}) {sign} {function}({right})`");
+        let (example, way_out) = match look {
+            Look::Number => ("\"9\" is more than \"10\"", called("float")),
+            Look::Duration => ("\"9s\" is more than \"30s\"", called("duration")),
+            Look::Quantity => ("\"9Mi\" is more than \"1Gi\"", called("quantity")),
+            Look::Version => {
+                let text = if matches!(self.tree.kind(left_id), Syntax::Text(_)) { right } else { left };
+                let parts = format!("compare its parts, such as `int(split({text}, \".\")[1])`");
+                ("\"1.9\" is more than \"1.20\"", parts)
+            }
+        };
+        self.warn(at, format!("texts are compared letter by letter, so that {example}: {way_out}"));
+    }
+
+    /// What a text in quotes is meant to be beside a value that is no text.
+    pub(super) fn unquoted_constant(&self, text: Id, beside: Type) -> Option<String> {
+        let Syntax::Text(text_value) = self.tree.kind(text) else { return None };
+        let is_meant = match beside {
+            Type::BOOL => matches!(text_value.as_ref(), "true" | "false"),
+            Type::INT | Type::FLOAT => text_value.parse::<f64>().is_ok_and(f64::is_finite),
+            _ => false,
+        };
+        let is_raw = self.source[self.at(text) as usize..].starts_with('`');
+        let quotes = if is_raw { "what is in backticks is text, " } else { "" };
+        is_meant.then(|| format!(": {quotes}write `{text_value}` without quotes"))
+    }
+}
+
+/// The value of an operation that depends on nothing, or how it fails. None if it depends on something.
+fn constant<'a>(machine: &Machine<'a>, op: &'a Op) -> Option<Result<Value<'a>, Failure>> {
+    let values = |ops: &'a [Op]| -> Option<Result<Vec<Value<'a>>, Failure>> {
+        ops.iter().map(|op| constant(machine, op)).collect()
+    };
+    match &op.kind {
+        Kind::Constant(constant) => Some(Ok(constant.value())),
+        Kind::Array(elements) => Some(values(elements)?.and_then(|values| machine.list(&values))),
+        Kind::Builtin { builtin, arguments } if builtin.name != "now" => {
+            Some(values(arguments)?.and_then(|values| builtin.call(machine, &values)))
+        }
+        _ => None,
+    }
+}
+
+fn look_of(text: &str) -> Option<Look> {
+    let bare = text.strip_prefix('v').unwrap_or(text);
+    let parts: Vec<&str> = bare.split('.').collect();
+    let is_digits = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
+    if is_digits(text) {
+        return Some(Look::Number);
+    }
+    // `1.2.3-rc.1` and the like.
+    let begins_with_digits = |part: &str| part.starts_with(|first: char| first.is_ascii_digit());
+    if parts.len() > 1 && is_digits(parts[0]) && begins_with_digits(parts[1]) && text.parse::<f64>().is_err()
+        || parts.len() == 2 && parts.iter().copied().all(is_digits)
+    {
+        return Some(Look::Version);
+    }
+    let unit = text.trim_start_matches(|character: char| character.is_ascii_digit() || character == '.');
+    if !begins_with_digits(text) {
+        return None;
+    }
+    match unit {
+        "s" | "h" | "ms" | "us" | "ns" => Some(Look::Duration),
+        _ if Amount::parse(text).is_some() => Some(Look::Quantity),
+        _ if habits::in_hours(text).is_some() => Some(Look::Duration),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Look, look_of};
+
+    #[test]
+    fn a_text_is_taken_for_what_it_looks_like() {
+        for (text, expected) in [
+            ("10", Some(Look::Number)),
+            ("1.20", Some(Look::Version)),
+            ("v1.2.3", Some(Look::Version)),
+            ("1.2.3-rc.1", Some(Look::Version)),
+            ("30s", Some(Look::Duration)),
+            ("30d", Some(Look::Duration)),
+            ("500m", Some(Look::Quantity)),
+            ("1Gi", Some(Look::Quantity)),
+            ("2026-01-31", None),
+            ("2026-01-31T12:00:00.5Z", None),
+            ("abc", None),
+            ("v", None),
+            ("", None),
+            (".", None),
+        ] {
+            assert_eq!(look_of(text), expected, "{text}");
+        }
+    }
+}

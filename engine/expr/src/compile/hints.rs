@@ -1,0 +1,356 @@
+//! What people mean who write as in another language, or who name what they know from Kubernetes by a name of its own. Words come
+//! from the tables of habits, paths from the schema.
+
+use super::{
+    Compiler, Typed,
+    form::{Form, Member},
+    known::Known,
+    operators::name_of,
+};
+use crate::{
+    ast::{Binary, Id, Kind as Syntax, Unary},
+    builtins,
+    error::Error,
+    habits::{self, Receiver},
+    parse::is_word,
+    schema::Slot,
+    suggest,
+    types::Type,
+};
+
+impl<'s> Compiler<'s> {
+    /// Whether a name is that of nothing, in rules.
+    pub(super) fn is_unknown_name(&self, name: &str) -> bool {
+        !self.strict && name != "$env" && self.variable(name).is_none() && self.schema.root(name).is_none()
+    }
+
+    /// A name that is that of nothing, with the fields that follow it.
+    pub(super) fn unknown_name(&self, at: u32, name: &str, fields: &[&str]) -> Error {
+        let error = |hint: String| self.error(at, format!("unknown name `{name}`{hint}"));
+        if let Some(ours) = habits::value(name) {
+            return error(format!(": write `{ours}`"));
+        }
+        // A field of the element, and one of a variable that other languages have for the element.
+        if let Some(field) = [Some(&name), fields.first()].into_iter().flatten().find(|field| self.is_of_element(field))
+        {
+            return error(format!(": the element is `#`, write `.{field}`"));
+        }
+        if let Some((path, because)) = self.hinted(name, fields) {
+            return error(format!(": {because}write `{path}`"));
+        }
+        if matches!(name, "string" | "int" | "float" | "map") {
+            return error(format!(": write `{name:?}` for the type that `type(…)` gives"));
+        }
+        if builtins::find(name).is_some() || builtins::find_ours(name).is_some() {
+            return error(format!(": `{name}` is a function, write `{name}(…)`"));
+        }
+        if name == "_" {
+            return error(": write `any(list, …)` to ask all elements of a list".to_owned());
+        }
+        let names = self.schema.root_names().chain(self.variables.iter().map(|variable| variable.name));
+        error(suggest::hint(name, names))
+    }
+
+    /// Whether the element that a predicate looks at is known to have a field.
+    fn is_of_element(&self, field: &str) -> bool {
+        let Some(scope) = self.scopes.last() else { return false };
+        let has_field =
+            |form: &Form<'s>| form.object().is_some() && !matches!(form.member(self.schema, field), Member::None);
+        scope.item.form.alternatives().iter().any(has_field)
+    }
+
+    /// The path that the schema has for one that there is not, and why.
+    fn hinted(&self, root: &str, fields: &[&str]) -> Option<(String, String)> {
+        (0..=fields.len()).rev().find_map(|count| {
+            let path = path_of(root, &fields[..count]);
+            let hint = self.schema.hint(&path)?;
+            let because = if hint.because.is_empty() { String::new() } else { format!("{}, ", hint.because) };
+            Some((path_of(&hint.instead, &fields[count..]), because))
+        })
+    }
+
+    /// What is meant by a field that a root does not have.
+    pub(super) fn hint_of_root(&self, root: Slot, field: &str) -> Option<String> {
+        let (_, name) = self.roots.iter().find(|(known, _)| *known == root)?;
+        let exact = self.schema.hint(&format!("{name}.{field}")).map(|hint| (hint, hint.instead.clone()));
+        let any = || self.schema.hint(&format!("{name}.*")).map(|hint| (hint, format!("{}.{field}", hint.instead)));
+        let (hint, instead) = exact.or_else(any)?;
+        let because = if hint.because.is_empty() { String::new() } else { format!("{}, ", hint.because) };
+        Some(format!(": {because}write `{instead}`"))
+    }
+
+    /// What is meant where an operator does not work with its operands.
+    pub(super) fn hint_of_operands(&self, operator: Binary, left: (Id, Type), right: (Id, Type)) -> String {
+        if operator.is_boolean() {
+            let other = if left.1 == Type::BOOL { right } else { left };
+            return self.truth_of(other.0, other.1, true).unwrap_or_default();
+        }
+        if operator == Binary::Contains && (left.1.is_array() || left.1.is_map()) {
+            return format!(": write `{} in {}`", self.shown(right.0), self.shown(left.0));
+        }
+        let read = match (left, right) {
+            ((id, Type::TEXT), (_, Type::TIME)) | ((_, Type::TIME), (id, Type::TEXT)) => Some(("date", id)),
+            ((id, Type::TEXT), (_, Type::DURATION)) | ((_, Type::DURATION), (id, Type::TEXT)) => Some(("duration", id)),
+            _ => None,
+        };
+        if let Some((function, id)) = read {
+            return format!(": write `{function}({})`", self.shown(id));
+        }
+        let unquoted = self.unquoted_constant(right.0, left.1).or_else(|| self.unquoted_constant(left.0, right.1));
+        unquoted.unwrap_or_default()
+    }
+
+    /// How to ask whether something that is neither true nor false is there.
+    pub(super) fn truth_of(&self, id: Id, kind: Type, is_there: bool) -> Option<String> {
+        // Of what is put together nobody asks whether it is there.
+        if !matches!(
+            self.tree.kind(id),
+            Syntax::Member { .. }
+                | Syntax::Identifier(_)
+                | Syntax::Pointer(_)
+                | Syntax::Chain(_)
+                | Syntax::Predicate(_)
+        ) {
+            return None;
+        }
+        let text = self.shown(id);
+        let equal = if is_there { "!=" } else { "==" };
+        match kind {
+            Type::BOOL => None,
+            _ if kind.is_unknown() => None,
+            Type::TEXT | Type::QUANTITY | Type::TIME => Some(format!(": write `{text} {equal} nil`")),
+            _ if kind.is_number() => Some(format!(": write `{text} {equal} nil`, or `{text} {equal} 0`")),
+            _ if kind.is_array() || kind.is_map() => Some(format!(": write `{text} {equal} nil`")),
+            _ => None,
+        }
+    }
+
+    /// Refuses `not x in y`, which is `(not x) in y`.
+    pub(super) fn refuse_early_not(&self, left: Id, operator: Binary, at: u32, right: Id) -> Result<(), Error> {
+        let Syntax::Unary(Unary::Not { word }, operand) = self.tree.kind(left) else { return Ok(()) };
+        if self.strict {
+            return Ok(());
+        }
+        let is_word =
+            matches!(operator, Binary::In | Binary::Matches | Binary::Contains | Binary::StartsWith | Binary::EndsWith);
+        let is_constant = matches!(
+            self.tree.kind(right),
+            Syntax::Text(_) | Syntax::Integer(_) | Syntax::Float(_) | Syntax::Array(_) | Syntax::Nil
+        );
+        let is_equality = matches!(operator, Binary::Equal | Binary::NotEqual);
+        if !(is_word || operator.is_ordering() || is_equality && is_constant) {
+            return Ok(());
+        }
+        let (operand, right, sign) = (self.shown(*operand), self.shown(right), name_of(operator));
+        let not = if *word { "not " } else { "!" };
+        let ours =
+            if is_word { format!("{operand} not {sign} {right}") } else { format!("not ({operand} {sign} {right})") };
+        let message = format!("this is `({not}{operand}) {sign} {right}`: write `{ours}`");
+        Err(self.error(at, message))
+    }
+
+    /// Refuses `!has(x)` as a whole, because what is meant is shorter than its parts.
+    pub(super) fn refuse_negated_habit(&self, id: Id, operator: Unary, operand: Id) -> Result<(), Error> {
+        let (Unary::Not { .. }, Syntax::Call { callee, .. }, false) = (operator, self.tree.kind(operand), self.strict)
+        else {
+            return Ok(());
+        };
+        match self.tree.kind(*callee) {
+            Syntax::Identifier(name) if self.schema.function(name).is_none() && self.variable(name).is_none() => {
+                match habits::rewritten(self.tree, id, Receiver::Unknown) {
+                    Some(ours) => {
+                        Err(self.error(self.at(operand), format!("unknown function `{name}`: write `{ours}`")))
+                    }
+                    None => Ok(()),
+                }
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// A function of another language.
+    pub(super) fn habitual_call(&self, id: Id, name: &str) -> Option<Error> {
+        habits::function(name)?;
+        let ours = habits::rewritten(self.tree, id, self.receiver_of_call(id))?;
+        Some(self.error(self.at(id), format!("unknown function `{name}`: write `{ours}`")))
+    }
+
+    /// `contains(list, x)` is about a list only if that is written out; what a path is, is not known yet.
+    fn receiver_of_call(&self, id: Id) -> Receiver {
+        let Syntax::Call { arguments, .. } = self.tree.kind(id) else { return Receiver::Unknown };
+        match arguments.first().map(|argument| self.tree.kind(argument.value)) {
+            Some(Syntax::Array(_) | Syntax::Map(_)) => Receiver::Collection,
+            _ => Receiver::Unknown,
+        }
+    }
+
+    /// A function of another language that belongs to a name: `Object.keys(x)`.
+    pub(super) fn habitual_namespace(&self, id: Id, base: Id, name: &str) -> Option<Error> {
+        let Syntax::Identifier(owner) = self.tree.kind(base) else { return None };
+        if !self.is_unknown_name(owner) {
+            return None;
+        }
+        let function = format!("{owner}.{name}");
+        habits::function(&function)?;
+        let ours = habits::rewritten(self.tree, id, Receiver::Unknown)?;
+        Some(self.error(self.at(id), format!("unknown function `{function}`: write `{ours}`")))
+    }
+
+    /// A method that is called on what another method gives. It is told as a whole, and not method by method.
+    pub(super) fn habitual_chain(&self, id: Id, base: Id, name: &str) -> Option<Error> {
+        if self.strict || !matches!(self.tree.kind(base), Syntax::Call { .. }) {
+            return None;
+        }
+        habits::rewritten(self.tree, base, Receiver::Unknown)?;
+        let ours = habits::rewritten(self.tree, id, Receiver::Unknown)?;
+        Some(self.error(self.at(id), format!("there is no method `{name}`: write `{ours}`")))
+    }
+
+    /// A function or an operator that is called as a method, as in most languages.
+    pub(super) fn habitual_method(&self, id: Id, base: &Known<'s>, name: &str, arguments: usize) -> Option<Error> {
+        let has_methods = [Type::TIME, Type::DURATION, Type::ZONE].contains(&base.kind);
+        if self.strict || has_methods && builtins::signature(base.kind, name).is_some() {
+            return None;
+        }
+        let receiver = match base.kind {
+            Type::TEXT => Receiver::Text,
+            kind if kind.is_map() => Receiver::Map,
+            kind if kind.is_array() => Receiver::Collection,
+            _ => Receiver::Unknown,
+        };
+        if habits::method(name, arguments).is_some()
+            && let Some(ours) = habits::rewritten(self.tree, id, receiver)
+        {
+            return Some(self.error(self.at(id), format!("there is no method `{name}`: write `{ours}`")));
+        }
+        let mut names = builtins::METHODS.iter().filter(|method| !has_methods || method.base == base.kind);
+        if (base.kind.is_unknown() || has_methods) && names.clone().all(|method| method.name != name) {
+            let bare = name.strip_prefix("get").filter(|bare| !bare.is_empty()).unwrap_or(name);
+            let hint = suggest::hint(bare, names.by_ref().map(|method| method.name));
+            let what = if has_methods { format!("a {} has", base.kind) } else { "there is".to_owned() };
+            return Some(self.error(self.at(id), format!("{what} no method `{name}`{hint}")));
+        }
+        None
+    }
+
+    /// Refuses a field that is no field: the length of something, a part of a key with dots and dashes, a field of a whole list.
+    pub(super) fn refuse_habitual_field(&self, link: Id, base: &Typed<'s>, name: &str) -> Result<(), Error> {
+        let Syntax::Member { base: base_id, .. } = self.tree.kind(link) else { return Ok(()) };
+        if self.strict || self.is_indexed(link) {
+            return Ok(());
+        }
+        let (at, kind) = (self.at(link), base.known.kind);
+        let has_length = kind.is_array() || kind == Type::TEXT;
+        let is_text_map = kind == Type::MAP && base.known.form.element().kind() == Type::TEXT;
+        if habits::LENGTHS.contains(&name) && has_length || name == "length" && (kind.is_unknown() || is_text_map) {
+            let base = self.shown(*base_id);
+            let field =
+                if has_length { String::new() } else { format!(", or `{base}[\"{name}\"]` for a field of that name") };
+            return Err(self.error(at, format!("`{name}` is no field of this: write `len({base})`{field}")));
+        }
+        if kind.is_array() && kind != Type::BYTES {
+            let base = self.shown(*base_id);
+            let message =
+                format!("a list has no field `{name}`: write `any({base}, .{name} …)`, or `{base}[0].{name}`");
+            return Err(self.error(at, message));
+        }
+        if is_text_map {
+            let key = self.key_at(at);
+            if key != name {
+                return Err(self.unquoted(at, &self.shown(*base_id), key));
+            }
+        }
+        Ok(())
+    }
+
+    /// Refuses `labels.cost-center`, which is the difference of a label and of a name that there is not.
+    pub(super) fn refuse_unquoted_key(&self, left: Id, operator: Binary, at: u32, right: Id) -> Result<(), Error> {
+        let is_part_of_key = matches!(operator, Binary::Subtract | Binary::Divide);
+        let Some((link, base_id, _)) = self.named_member(left).filter(|_| is_part_of_key && !self.strict) else {
+            return Ok(());
+        };
+        let beside = |place: usize| self.source.as_bytes().get(place).is_some_and(u8::is_ascii_alphanumeric);
+        if !beside(at as usize + 1) || !beside((at as usize).wrapping_sub(1)) || !self.begins_unknown(right) {
+            return Ok(());
+        }
+        // The key begins after the last field that is known to be a map of text, or else it is one name.
+        let (mut start, mut map, mut member) = (link, base_id, link);
+        while let Some((link, base, _)) = self.named_member(member) {
+            let is_map = match self.tree.kind(base) {
+                Syntax::Identifier(name) => self.schema.is_text_map(name),
+                _ => self.named_member(base).is_some_and(|(.., name)| self.schema.is_text_map(name)),
+            };
+            if is_map {
+                (start, map) = (link, base);
+                break;
+            }
+            member = base;
+        }
+        let key = self.key_at(self.at(start));
+        let map = self.path_meant(map).unwrap_or_else(|| self.shown(map));
+        Err(self.unquoted(self.at(start), &map, key))
+    }
+
+    /// A path that the schema has for the one that is written.
+    fn path_meant(&self, id: Id) -> Option<String> {
+        let (mut fields, mut node) = (Vec::new(), id);
+        while let Some((_, base, name)) = self.named_member(node) {
+            fields.push(name);
+            node = base;
+        }
+        fields.reverse();
+        match self.tree.kind(node) {
+            Syntax::Identifier(root) if self.is_unknown_name(root) => Some(self.hinted(root, &fields)?.0),
+            _ => None,
+        }
+    }
+
+    fn unquoted(&self, at: u32, map: &str, key: &str) -> Error {
+        self.error(
+            at,
+            format!("a key with other signs than letters and digits is put in quotes: write `{map}[{key:?}]`"),
+        )
+    }
+
+    /// A member that is written with a dot: itself, what it is a field of, and the name.
+    fn named_member(&self, id: Id) -> Option<(Id, Id, &'s str)> {
+        let Syntax::Member { base, property, method: false, .. } = self.tree.kind(id) else { return None };
+        let Syntax::Text(name) = self.tree.kind(*property) else { return None };
+        (!self.is_indexed(id)).then_some((id, *base, name.as_ref()))
+    }
+
+    /// Whether a member is written with brackets.
+    fn is_indexed(&self, id: Id) -> bool {
+        self.source[self.at(id) as usize..].starts_with('[')
+    }
+
+    /// Whether what stands first in an operand is a name of nothing.
+    fn begins_unknown(&self, mut id: Id) -> bool {
+        loop {
+            match self.tree.kind(id) {
+                Syntax::Identifier(name) => return self.is_unknown_name(name),
+                Syntax::Member { base: first, .. } | Syntax::Binary(_, first, _) => id = *first,
+                _ => return false,
+            }
+        }
+    }
+
+    /// What looks like one key at a place of the source.
+    fn key_at(&self, at: u32) -> &'s str {
+        let rest = &self.source[at as usize..];
+        let is_part = |character: char| is_word(character) || "._-/".contains(character);
+        let end = rest.find(|character| !is_part(character)).unwrap_or(rest.len());
+        // What begins with two slashes is a comment.
+        let end = rest[..end].find("//").unwrap_or(end);
+        let key = &rest[..end];
+        let (before, last) = key.rsplit_once('.').unwrap_or(("", key));
+        // What comes last may be a method, or the length.
+        let is_other = rest[end..].starts_with('(') || habits::LENGTHS.contains(&last);
+        let key = if is_other && !before.is_empty() { before } else { key };
+        key.trim_end_matches(['.', '-', '/', '_'])
+    }
+}
+
+fn path_of(root: &str, fields: &[&str]) -> String {
+    fields.iter().fold(root.to_owned(), |path, field| format!("{path}.{field}"))
+}

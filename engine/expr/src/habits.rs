@@ -1,0 +1,303 @@
+//! What people write who come from CEL, Rego, JMESPath, JavaScript, Python or SQL, and what it is here. Whoever meets another
+//! habit adds it to a table: nothing else has to know.
+
+#[cfg(test)]
+mod messages;
+mod rewrite;
+
+use crate::ast::Binary;
+
+pub(crate) use self::rewrite::{Receiver, rewritten, written_here};
+
+/// How something is said here.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Ours {
+    /// A builtin, with the same arguments.
+    Builtin(&'static str),
+    /// A builtin that runs a body for each element.
+    Predicate(&'static str),
+    /// An operator between the two arguments.
+    Operator(Binary),
+    /// An operator with the second argument on its left.
+    Flipped(Binary),
+    /// `in` a list or a map, `contains` of a text.
+    Holds,
+    /// `x != nil`
+    Present,
+    /// `x == nil`
+    Absent,
+    /// `len(x) == 0`
+    Empty,
+    /// `x[from:to]`
+    Slice,
+    /// `x[index]`
+    Element,
+    /// The argument itself.
+    Itself,
+}
+
+/// Names that are values elsewhere.
+pub(crate) const NAMES: [(&str, &str); 14] = [
+    ("null", "nil"),
+    ("Null", "nil"),
+    ("NULL", "nil"),
+    ("None", "nil"),
+    ("Nil", "nil"),
+    ("NIL", "nil"),
+    ("undefined", "nil"),
+    ("True", "true"),
+    ("TRUE", "true"),
+    ("False", "false"),
+    ("FALSE", "false"),
+    ("now", "now()"),
+    ("_index", "#index"),
+    ("_acc", "#acc"),
+];
+
+/// Words that are operators elsewhere, where the parser expects one.
+pub(crate) const SIGNS: [(&str, &str); 8] = [
+    ("AND", "and"),
+    ("OR", "or"),
+    ("NOT", "not"),
+    ("IN", "in"),
+    ("LIKE", "matches"),
+    ("is", "=="),
+    ("eq", "=="),
+    ("ne", "!="),
+];
+
+/// Fields that are the length of a list or a text elsewhere.
+pub(crate) const LENGTHS: [&str; 4] = ["length", "size", "count", "len"];
+
+/// Functions of other languages by their names, and by the names of what they belong to.
+const FUNCTIONS: [(&str, Ours); 67] = [
+    ("has", Ours::Present),
+    ("defined", Ours::Present),
+    ("isDefined", Ours::Present),
+    ("is_null", Ours::Absent),
+    ("isNull", Ours::Absent),
+    ("isNil", Ours::Absent),
+    ("empty", Ours::Empty),
+    ("isEmpty", Ours::Empty),
+    ("size", Ours::Builtin("len")),
+    ("length", Ours::Builtin("len")),
+    ("strlen", Ours::Builtin("len")),
+    ("exists", Ours::Predicate("any")),
+    ("some", Ours::Predicate("any")),
+    ("every", Ours::Predicate("all")),
+    ("forall", Ours::Predicate("all")),
+    ("exists_one", Ours::Predicate("one")),
+    ("existsOne", Ours::Predicate("one")),
+    ("contains", Ours::Holds),
+    ("Contains", Ours::Holds),
+    ("includes", Ours::Holds),
+    ("startsWith", Ours::Operator(Binary::StartsWith)),
+    ("StartsWith", Ours::Operator(Binary::StartsWith)),
+    ("startswith", Ours::Operator(Binary::StartsWith)),
+    ("starts_with", Ours::Operator(Binary::StartsWith)),
+    ("endsWith", Ours::Operator(Binary::EndsWith)),
+    ("EndsWith", Ours::Operator(Binary::EndsWith)),
+    ("endswith", Ours::Operator(Binary::EndsWith)),
+    ("ends_with", Ours::Operator(Binary::EndsWith)),
+    ("matches", Ours::Operator(Binary::Matches)),
+    ("Matches", Ours::Operator(Binary::Matches)),
+    ("regex_match", Ours::Flipped(Binary::Matches)),
+    ("re_match", Ours::Flipped(Binary::Matches)),
+    ("regex.match", Ours::Flipped(Binary::Matches)),
+    ("re.match", Ours::Flipped(Binary::Matches)),
+    ("glob.match", Ours::Flipped(Binary::Matches)),
+    ("not_null", Ours::Operator(Binary::Coalesce)),
+    ("coalesce", Ours::Operator(Binary::Coalesce)),
+    ("lowercase", Ours::Builtin("lower")),
+    ("to_lower", Ours::Builtin("lower")),
+    ("toLower", Ours::Builtin("lower")),
+    ("uppercase", Ours::Builtin("upper")),
+    ("to_upper", Ours::Builtin("upper")),
+    ("toUpper", Ours::Builtin("upper")),
+    ("trim_space", Ours::Builtin("trim")),
+    ("trim_prefix", Ours::Builtin("trimPrefix")),
+    ("trim_suffix", Ours::Builtin("trimSuffix")),
+    ("to_number", Ours::Builtin("float")),
+    ("parseInt", Ours::Builtin("int")),
+    ("parseFloat", Ours::Builtin("float")),
+    ("Number", Ours::Builtin("float")),
+    ("double", Ours::Builtin("float")),
+    ("uint", Ours::Builtin("int")),
+    ("to_string", Ours::Builtin("string")),
+    ("toString", Ours::Builtin("string")),
+    ("String", Ours::Builtin("string")),
+    ("str", Ours::Builtin("string")),
+    ("timestamp", Ours::Builtin("date")),
+    ("typeof", Ours::Builtin("type")),
+    ("type_of", Ours::Builtin("type")),
+    ("dyn", Ours::Itself),
+    ("Object.keys", Ours::Builtin("keys")),
+    ("Object.values", Ours::Builtin("values")),
+    ("Object.entries", Ours::Builtin("toPairs")),
+    ("JSON.parse", Ours::Builtin("fromJSON")),
+    ("JSON.stringify", Ours::Builtin("toJSON")),
+    ("json.unmarshal", Ours::Builtin("fromJSON")),
+    ("parse_json", Ours::Builtin("fromJSON")),
+];
+
+/// Methods of other languages. Beside these, every builtin that is called as a method is meant as a function.
+const METHODS: [(&str, Ours); 53] = [
+    ("size", Ours::Builtin("len")),
+    ("length", Ours::Builtin("len")),
+    ("isEmpty", Ours::Empty),
+    ("exists", Ours::Predicate("any")),
+    ("some", Ours::Predicate("any")),
+    ("every", Ours::Predicate("all")),
+    ("exists_one", Ours::Predicate("one")),
+    ("existsOne", Ours::Predicate("one")),
+    ("contains", Ours::Holds),
+    ("includes", Ours::Holds),
+    ("has", Ours::Flipped(Binary::In)),
+    ("hasOwnProperty", Ours::Flipped(Binary::In)),
+    ("containsKey", Ours::Flipped(Binary::In)),
+    ("startsWith", Ours::Operator(Binary::StartsWith)),
+    ("startswith", Ours::Operator(Binary::StartsWith)),
+    ("endsWith", Ours::Operator(Binary::EndsWith)),
+    ("endswith", Ours::Operator(Binary::EndsWith)),
+    ("matches", Ours::Operator(Binary::Matches)),
+    ("match", Ours::Operator(Binary::Matches)),
+    ("equals", Ours::Operator(Binary::Equal)),
+    ("isGreaterThan", Ours::Operator(Binary::Greater)),
+    ("isLessThan", Ours::Operator(Binary::Less)),
+    ("orValue", Ours::Operator(Binary::Coalesce)),
+    ("getOrDefault", Ours::Operator(Binary::Coalesce)),
+    ("hasValue", Ours::Present),
+    ("value", Ours::Itself),
+    ("toLowerCase", Ours::Builtin("lower")),
+    ("lowerAscii", Ours::Builtin("lower")),
+    ("toLower", Ours::Builtin("lower")),
+    ("toUpperCase", Ours::Builtin("upper")),
+    ("upperAscii", Ours::Builtin("upper")),
+    ("toUpper", Ours::Builtin("upper")),
+    ("strip", Ours::Builtin("trim")),
+    ("removePrefix", Ours::Builtin("trimPrefix")),
+    ("removeprefix", Ours::Builtin("trimPrefix")),
+    ("removeSuffix", Ours::Builtin("trimSuffix")),
+    ("removesuffix", Ours::Builtin("trimSuffix")),
+    ("replaceAll", Ours::Builtin("replace")),
+    ("toString", Ours::Builtin("string")),
+    ("parseInt", Ours::Builtin("int")),
+    ("substring", Ours::Slice),
+    ("slice", Ours::Slice),
+    ("charAt", Ours::Element),
+    ("at", Ours::Element),
+    ("distinct", Ours::Builtin("uniq")),
+    ("unique", Ours::Builtin("uniq")),
+    ("sorted", Ours::Builtin("sort")),
+    ("flat", Ours::Builtin("flatten")),
+    ("entries", Ours::Builtin("toPairs")),
+    ("items", Ours::Builtin("toPairs")),
+    ("sortedBy", Ours::Predicate("sortBy")),
+    ("collect", Ours::Predicate("map")),
+    ("select", Ours::Predicate("filter")),
+];
+
+/// What a name is here that is a value elsewhere.
+pub(crate) fn value(name: &str) -> Option<&'static str> {
+    NAMES.iter().find(|(theirs, _)| *theirs == name).map(|(_, ours)| *ours)
+}
+
+/// What a function of another language is here.
+pub(crate) fn function(name: &str) -> Option<Ours> {
+    FUNCTIONS.iter().find(|(theirs, _)| *theirs == name).map(|(_, ours)| *ours)
+}
+
+/// What a method with so many arguments is here.
+pub(crate) fn method(name: &str, arguments: usize) -> Option<Ours> {
+    // `count` without a body counts what is true, which nobody means by it.
+    if name == "count" && arguments == 0 {
+        return Some(Ours::Builtin("len"));
+    }
+    METHODS.iter().find(|(theirs, _)| *theirs == name).map(|(_, ours)| *ours).or_else(|| {
+        let builtin = crate::builtins::find(name)?;
+        let runs_body = matches!(builtin.run, crate::builtins::Run::Predicate(_)) && arguments > 0;
+        Some(if runs_body { Ours::Predicate(builtin.name) } else { Ours::Builtin(builtin.name) })
+    })
+}
+
+/// A duration in units that the language does not have, in hours: `30d`, `1 week`.
+pub(crate) fn in_hours(text: &str) -> Option<String> {
+    let text = text.trim();
+    let digits = text.find(|character: char| !character.is_ascii_digit())?;
+    let number: u32 = text[..digits].parse().ok()?;
+    let hours = match text[digits..].trim().to_ascii_lowercase().as_str() {
+        "h" | "hour" | "hours" => 1,
+        "d" | "day" | "days" => 24,
+        "w" | "week" | "weeks" => 24 * 7,
+        "y" | "year" | "years" => 24 * 365,
+        "mo" | "month" | "months" => 24 * 30,
+        "m" | "min" | "minute" | "minutes" => return Some(format!("{number}m")),
+        "s" | "sec" | "second" | "seconds" => return Some(format!("{number}s")),
+        _ => return None,
+    };
+    Some(format!("{}h", u64::from(number) * hours))
+}
+
+/// What is to be written instead of a constant that a builtin cannot read.
+pub(crate) fn constant(builtin: &str, text: &str) -> String {
+    match builtin {
+        "duration" => match in_hours(text) {
+            Some(hours) => format!("write `duration({hours:?})`, in hours, minutes and seconds"),
+            None => "write hours, minutes and seconds, such as `duration(\"1h30m\")`".to_owned(),
+        },
+        "date" => match text {
+            "now" | "today" => "write `now()`".to_owned(),
+            "yesterday" => "write `now() - duration(\"24h\")`".to_owned(),
+            "tomorrow" => "write `now() + duration(\"24h\")`".to_owned(),
+            _ => "write a date such as `date(\"2026-01-31\")` or `date(\"2026-01-31T12:00:00Z\")`".to_owned(),
+        },
+        "timezone" => "write a name of the IANA database, such as `timezone(\"Europe/Berlin\")`".to_owned(),
+        "quantity" => match text.trim().strip_suffix(['B', 'b']) {
+            Some(amount) if amount.ends_with(['K', 'k', 'M', 'G', 'T', 'P', 'i']) => {
+                let amount = amount.replace(' ', "").replace('K', "k").replace("ki", "Ki");
+                format!("write `quantity({amount:?})`, without `B`")
+            }
+            _ => "write a quantity such as `quantity(\"100m\")` or `quantity(\"1Gi\")`".to_owned(),
+        },
+        _ => String::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::builtins;
+
+    #[test]
+    fn every_habit_is_a_function_that_there_is() {
+        for (theirs, ours) in FUNCTIONS.iter().chain(&METHODS) {
+            if let Ours::Builtin(name) | Ours::Predicate(name) = ours {
+                let is_predicate = matches!(builtins::find(name).expect(theirs).run, builtins::Run::Predicate(_));
+                assert_eq!(is_predicate, matches!(ours, Ours::Predicate(_)), "{theirs}");
+            }
+        }
+    }
+
+    #[test]
+    fn no_habit_is_a_function_that_there_is_already() {
+        for (theirs, _) in FUNCTIONS {
+            assert!(builtins::find(theirs).is_none(), "{theirs}");
+        }
+    }
+
+    #[test]
+    fn days_and_weeks_are_hours() {
+        for (text, expected) in [
+            ("30d", Some("720h")),
+            ("1 week", Some("168h")),
+            ("2 Hours", Some("2h")),
+            ("5 min", Some("5m")),
+            ("1 fortnight", None),
+            ("d", None),
+            ("", None),
+            ("99999999999d", None),
+        ] {
+            assert_eq!(in_hours(text).as_deref(), expected, "{text}");
+        }
+    }
+}

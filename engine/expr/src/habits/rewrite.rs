@@ -1,0 +1,217 @@
+//! An expression with habits of other languages, as it is written in this one. The tree is copied and its nodes are replaced, each
+//! after those below it, so that habits within habits come out right too.
+
+use super::Ours;
+use crate::{
+    ast::{Argument, Binary, Id, Kind, Node, Tree, Unary},
+    print::print_node,
+};
+
+/// How much of an expression is shown. A message that is longer is not read.
+const MAX_SHOWN: usize = 200;
+
+/// What a method is called on, as far as it is known.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Receiver {
+    Text,
+    Map,
+    Collection,
+    Unknown,
+}
+
+/// A part of an expression as it is written here. None if there is no habit in it that is known, or too much of it.
+pub(crate) fn rewritten(tree: &Tree<'_>, id: Id, receiver: Receiver) -> Option<String> {
+    let mut rewriter = Rewriter::new(tree);
+    for index in 0..=id.0 {
+        rewriter.node(Id(index), if index == id.0 { receiver } else { Receiver::Unknown });
+    }
+    let text = rewriter.changed.contains(&id).then(|| rewriter.shown(id)).flatten()?;
+    // Beside other operators it needs its parentheses.
+    let is_coalesce = matches!(rewriter.tree.kind(id), Kind::Binary(Binary::Coalesce, ..));
+    Some(if is_coalesce { format!("({text})") } else { text })
+}
+
+/// A whole expression as it is written here. None if there is too much of it, or if fewer variables of predicates than those that
+/// are known could be done without.
+pub(crate) fn written_here(tree: &Tree<'_>, variables: usize) -> Option<String> {
+    let mut rewriter = Rewriter::new(tree);
+    for index in 0..tree.nodes.len() as u32 {
+        rewriter.node(Id(index), Receiver::Unknown);
+    }
+    if rewriter.variables < variables { None } else { rewriter.shown(tree.root) }
+}
+
+struct Rewriter<'s> {
+    tree: Tree<'s>,
+    /// What has become `x != nil`, so that a `!` before it can go.
+    presences: Vec<Id>,
+    changed: Vec<Id>,
+    /// How many variables of predicates are gone.
+    variables: usize,
+}
+
+impl<'s> Rewriter<'s> {
+    fn new(tree: &Tree<'s>) -> Self {
+        Self { tree: tree.clone(), presences: Vec::new(), changed: Vec::new(), variables: 0 }
+    }
+
+    fn shown(&self, id: Id) -> Option<String> {
+        let text = print_node(&self.tree, id);
+        (text.chars().count() <= MAX_SHOWN).then_some(text)
+    }
+
+    fn node(&mut self, id: Id, receiver: Receiver) {
+        let replaced = match self.tree.kind(id) {
+            Kind::Identifier(name) => super::value(name).map(Kind::Identifier),
+            Kind::Unary(Unary::Not { .. }, operand) => self.negated(*operand),
+            Kind::Call { callee, arguments } if arguments.iter().all(|argument| argument.name.is_none()) => {
+                self.called(id, *callee, arguments.clone(), receiver)
+            }
+            Kind::Member { base, property, method: false, .. } if matches!(self.tree.kind(*property), Kind::Text(name) if name == "length") => {
+                Some(Kind::Builtin { name: "len", arguments: vec![*base] })
+            }
+            Kind::Builtin { name, arguments } if arguments.len() == 3 => {
+                let (name, arguments) = (*name, arguments.clone());
+                self.with_variable(name, &arguments)
+            }
+            _ => None,
+        };
+        if let Some(kind) = replaced {
+            self.tree.nodes[id.0 as usize].kind = kind;
+            self.changed.push(id);
+        }
+    }
+
+    /// `!has(x)`
+    fn negated(&self, operand: Id) -> Option<Kind<'s>> {
+        match self.tree.kind(operand) {
+            Kind::Binary(Binary::NotEqual, left, right) if self.presences.contains(&operand) => {
+                Some(Kind::Binary(Binary::Equal, *left, *right))
+            }
+            _ => None,
+        }
+    }
+
+    fn called(&mut self, id: Id, callee: Id, arguments: Vec<Argument<'s>>, receiver: Receiver) -> Option<Kind<'s>> {
+        let mut operands: Vec<Id> = arguments.iter().map(|argument| argument.value).collect();
+        let ours = match self.tree.kind(callee) {
+            Kind::Identifier(name) => super::function(name)?,
+            Kind::Member { base, property, .. } => {
+                let (base, Kind::Text(name)) = (*base, self.tree.kind(*property)) else { return None };
+                let function = match self.tree.kind(base) {
+                    Kind::Identifier(owner) => super::function(&format!("{owner}.{name}")),
+                    _ => None,
+                };
+                match function {
+                    Some(ours) => ours,
+                    None => {
+                        let ours = super::method(name, operands.len())?;
+                        operands.insert(0, base);
+                        ours
+                    }
+                }
+            }
+            _ => return None,
+        };
+        self.said(id, ours, &operands, receiver)
+    }
+
+    fn said(&mut self, id: Id, ours: Ours, operands: &[Id], receiver: Receiver) -> Option<Kind<'s>> {
+        Some(match (ours, operands) {
+            (Ours::Predicate(_), [map, rest @ ..]) if receiver == Receiver::Map => {
+                // Elsewhere the elements of a map are its keys.
+                let keys = self.push(Kind::Builtin { name: "keys", arguments: vec![*map] });
+                let operands: Vec<Id> = [&[keys], rest].concat();
+                return self.said(id, ours, &operands, Receiver::Collection);
+            }
+            (Ours::Predicate(name), [_, _, _]) => return self.with_variable(name, operands),
+            (Ours::Predicate(name), [list, body]) => self.predicate(name, *list, *body),
+            (Ours::Builtin(name), [_, ..]) => Kind::Builtin { name, arguments: operands.into() },
+            (Ours::Operator(operator), [left, right]) => Kind::Binary(operator, *left, *right),
+            (Ours::Flipped(operator), [right, left]) => Kind::Binary(operator, *left, *right),
+            (Ours::Holds, [whole, part]) => match receiver {
+                Receiver::Collection | Receiver::Map => Kind::Binary(Binary::In, *part, *whole),
+                Receiver::Unknown if self.is_list(*whole) => Kind::Binary(Binary::In, *part, *whole),
+                Receiver::Text | Receiver::Unknown => Kind::Binary(Binary::Contains, *whole, *part),
+            },
+            (Ours::Present, [operand]) => {
+                self.presences.push(id);
+                Kind::Binary(Binary::NotEqual, *operand, self.push(Kind::Nil))
+            }
+            (Ours::Absent, [operand]) => Kind::Binary(Binary::Equal, *operand, self.push(Kind::Nil)),
+            (Ours::Empty, [operand]) => {
+                let length = self.push(Kind::Builtin { name: "len", arguments: vec![*operand] });
+                Kind::Binary(Binary::Equal, length, self.push(Kind::Integer(0)))
+            }
+            (Ours::Slice, [base, from]) => Kind::Slice { base: *base, from: Some(*from), to: None },
+            (Ours::Slice, [base, from, to]) => Kind::Slice { base: *base, from: Some(*from), to: Some(*to) },
+            (Ours::Element, [base, index]) => {
+                Kind::Member { base: *base, property: *index, optional: false, method: false }
+            }
+            (Ours::Itself, [operand]) => self.tree.kind(*operand).clone(),
+            _ => return None,
+        })
+    }
+
+    /// Whether something is a list by how it is written.
+    fn is_list(&self, id: Id) -> bool {
+        match self.tree.kind(id) {
+            Kind::Array(_) => true,
+            Kind::Builtin { name, .. } => {
+                matches!(*name, "map" | "filter" | "split" | "keys" | "values" | "sort" | "uniq")
+            }
+            _ => false,
+        }
+    }
+
+    fn predicate(&mut self, name: &'static str, list: Id, body: Id) -> Kind<'s> {
+        let body = self.push(Kind::Predicate(body));
+        Kind::Builtin { name, arguments: vec![list, body] }
+    }
+
+    /// `any(list, c, c.name == "x")`, where `c` is the element.
+    fn with_variable(&mut self, name: &'s str, operands: &[Id]) -> Option<Kind<'s>> {
+        let [list, variable, body] = operands else { return None };
+        let variable = match self.tree.kind(*variable) {
+            Kind::Identifier(variable) => variable,
+            Kind::Predicate(inner) => match self.tree.kind(*inner) {
+                Kind::Identifier(variable) => variable,
+                _ => return None,
+            },
+            _ => return None,
+        };
+        let variable: &'s str = variable;
+        let mut uses = Vec::new();
+        let mut is_used_further_in = false;
+        let mut rest = vec![(*body, false)];
+        while let Some((id, is_further_in)) = rest.pop() {
+            match self.tree.kind(id) {
+                Kind::Identifier(name) if *name == variable => {
+                    uses.push(id);
+                    is_used_further_in |= is_further_in;
+                }
+                // What `#` is in there is another element.
+                Kind::Predicate(inner) => rest.push((*inner, true)),
+                kind => kind.each_child(|child| rest.push((child, is_further_in))),
+            }
+        }
+        let mut body = *body;
+        if is_used_further_in {
+            let value = self.push(Kind::Pointer(""));
+            body = self.push(Kind::Let { name: variable, value, body });
+        } else {
+            for id in uses {
+                self.tree.nodes[id.0 as usize].kind = Kind::Pointer("");
+            }
+        }
+        self.variables += 1;
+        let body = self.push(Kind::Predicate(body));
+        Some(Kind::Builtin { name, arguments: vec![*list, body] })
+    }
+
+    fn push(&mut self, kind: Kind<'s>) -> Id {
+        let id = Id(self.tree.nodes.len() as u32);
+        self.tree.nodes.push(Node { kind, at: 0 });
+        id
+    }
+}
