@@ -90,7 +90,7 @@ fn number(random: &mut Random, depth: usize) -> String {
 }
 
 fn list(random: &mut Random) -> &'static str {
-    *random.pick::<&str>(&LISTS)
+    random.pick::<&str>(&LISTS)
 }
 
 /// A condition, often behind a guard that may be for something else.

@@ -7,6 +7,8 @@ pub(crate) mod pod;
 mod tests;
 mod types;
 
+use std::sync::LazyLock;
+
 use portal_expr::{Calls, ComputedId, Function, FunctionId, ObjectId, Parameter, Schema, Shape, Slot};
 
 use crate::{
@@ -52,10 +54,16 @@ pub(crate) struct Judged<'a> {
     pub(crate) has_pods: bool,
 }
 
+/// What is the same for all rules for pods: the types, and what people look for under other names.
+static WITH_PODS: LazyLock<Schema> = LazyLock::new(|| hints::hinted(&TYPES.schema, true));
+
+/// The same for other kinds.
+static WITHOUT_PODS: LazyLock<Schema> = LazyLock::new(|| hints::hinted(&TYPES.schema, false));
+
 /// What a rule may name. The types are the same for all rules; the roots are its own.
 pub(crate) fn schema(judged: Judged<'_>) -> Schema {
     let types = &*TYPES;
-    let mut schema = types.schema.clone();
+    let mut schema = if judged.has_pods { WITH_PODS.clone() } else { WITHOUT_PODS.clone() };
     let (object, request) = subject(types, judged);
     let identity = judged.kinds.iter().map(|(kind, _)| Identity::of(&kind.group, &kind.kind, kind.namespaced)).min();
     let identity = identity.filter(|_| !judged.has_other_bodies).unwrap_or(Identity::None);
@@ -95,7 +103,6 @@ pub(crate) fn schema(judged: Judged<'_>) -> Schema {
     }
     let parameters = [("selector", map(), true), ("labels", map(), true)];
     schema.add_function(function("selects", SELECTS, parameters, Shape::Bool));
-    hints::add_hints(&mut schema, pods);
     schema
 }
 

@@ -101,6 +101,7 @@ pub(crate) fn schema() -> Schema {
         name: "double".to_owned(),
         parameters: vec![parameter("number", Shape::Int, true)],
         result: Shape::Int,
+        always: true,
         id: FunctionId(8),
     });
     schema

@@ -77,8 +77,9 @@ const WITHOUT_PODS: [(&str, &str); 4] = [
     ("replicas", "object.spec.replicas"),
 ];
 
-/// Adds what is meant by names that there are not.
-pub(super) fn add_hints(schema: &mut Schema, pods: bool) {
+/// A schema with what is meant by names that there are not.
+pub(super) fn hinted(schema: &Schema, pods: bool) -> Schema {
+    let mut schema = schema.clone();
     let own: &[(&str, &str)] = if pods { &WITH_PODS } else { &WITHOUT_PODS };
     for (path, instead) in ANYWHERE.iter().chain(own) {
         schema.add_hint(*path, *instead, "");
@@ -89,6 +90,7 @@ pub(super) fn add_hints(schema: &mut Schema, pods: bool) {
         schema.add_hint("spec.*", "object.spec", "`spec` is that of the pod");
         schema.add_hint("securityContext.*", "container.securityContext", "`securityContext` is that of the pod");
     }
+    schema
 }
 
 #[cfg(test)]
@@ -97,7 +99,12 @@ mod tests {
     use portal_expr::{Mode, Schema, compile};
 
     use super::{ANYWHERE, WITH_PODS, WITHOUT_PODS};
-    use crate::context::{ANY_KIND, PODS};
+    use crate::context::{self, Judged};
+
+    /// What rules may name whose kinds are not known, with or without pods.
+    fn untyped(has_pods: bool) -> Schema {
+        context::schema(Judged { kinds: &[], has_other_bodies: false, has_pods })
+    }
 
     #[track_caller]
     fn check(schema: &Schema, sources: &[&str], expected: Expect) {
@@ -111,12 +118,9 @@ mod tests {
 
     #[test]
     fn what_is_written_instead_is_there() {
-        let tables = [
-            (&*PODS, &ANYWHERE[..]),
-            (&*PODS, &WITH_PODS[..]),
-            (&*ANY_KIND, &ANYWHERE[..]),
-            (&*ANY_KIND, &WITHOUT_PODS[..]),
-        ];
+        let (pods, others) = (untyped(true), untyped(false));
+        let tables =
+            [(&pods, &ANYWHERE[..]), (&pods, &WITH_PODS[..]), (&others, &ANYWHERE[..]), (&others, &WITHOUT_PODS[..])];
         for (schema, table) in tables {
             for (path, instead) in table {
                 let compiles = |path: &str| compile(&format!("{path} != nil"), schema, Mode::Rules).is_ok();
@@ -129,7 +133,7 @@ mod tests {
     #[test]
     fn a_name_of_another_place_is_told_with_its_own() {
         check(
-            &PODS,
+            &untyped(true),
             &[
                 "oldObject.spec.replicas == 1",
                 "userInfo.username == 'x'",
@@ -221,7 +225,7 @@ mod tests {
     #[test]
     fn the_spec_of_a_pod_is_not_that_of_its_owner() {
         check(
-            &PODS,
+            &untyped(true),
             &[
                 "spec.replicas > 3",
                 "spec.hostNetwrk",
@@ -243,7 +247,7 @@ mod tests {
             "#]],
         );
         check(
-            &ANY_KIND,
+            &untyped(false),
             &["spec.type == 'LoadBalancer'", "any(ports, .nodePort > 0)"],
             expect![[r#"
             spec.type == 'LoadBalancer'

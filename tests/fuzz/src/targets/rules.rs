@@ -55,7 +55,7 @@ impl Lookup for Empty {
 /// Loads and compiles rules.
 pub fn rules(input: &[u8]) {
     let manifest = Manifest::new("rules.yaml", input);
-    let RuleFile { mut sources, problems, is_empty } = read(&manifest);
+    let RuleFile { mut sources, problems, is_empty, .. } = read(&manifest);
     assert!(!is_empty || (sources.is_empty() && problems.is_empty()), "nothing is wrong with what is empty");
     problems.iter().for_each(|problem| check_problem(problem, input));
     let rule_set = check_alone_and_together(&mut sources, &manifest, input);
