@@ -30,7 +30,7 @@ const KEYS: [&str; 20] = [
     "key:x",
 ];
 
-const SCALARS: [&str; 62] = [
+const SCALARS: [&str; 65] = [
     "v1",
     "Pod",
     "nginx:1.25",
@@ -85,6 +85,9 @@ const SCALARS: [&str; 62] = [
     "{a}",
     "[a, ]",
     "[-a, - b]",
+    "{- a: b}",
+    "{-a: -b, c: [-]}",
+    "{? a: b}",
     "[a#b, c]",
     "&x a",
     "*x",
