@@ -339,12 +339,12 @@ fn share_of(count: u64, prepare: impl Fn(&mut Rng, String) -> String) -> u64 {
 
 #[test]
 fn manifests_are_read_as_by_the_general_parser() {
-    let share = share_of(4_000, |_, text| text);
+    let share = share_of(2_000, |_, text| text);
     assert!(share >= 20, "only {share} % are read at once");
 }
 
 #[test]
 fn damaged_manifests_are_read_or_refused_as_by_the_general_parser() {
-    let share = share_of(8_000, |random, text| damage(random, &text));
+    let share = share_of(4_000, |random, text| damage(random, &text));
     assert!(share >= 10, "only {share} % are read at once");
 }
