@@ -72,8 +72,9 @@ impl Reader<'_> {
             // What is in quotes may have its value right behind the colon, as in JSON.
             quoted.end + 1
         } else {
+            check_start(bytes, start)?;
             let colon = find_flow_mark(bytes, start)?;
-            if !begins_plain(byte(bytes, start)) || !is_space_or_end(bytes, colon + 1) || bytes[colon - 1] == b' ' {
+            if !is_space_or_end(bytes, colon + 1) || bytes[colon - 1] == b' ' {
                 return Err(Declined);
             }
             self.plain_key(start, colon)?;
@@ -88,18 +89,24 @@ impl Reader<'_> {
 
 /// Finds the end of a scalar without quotes, and the position of what comes behind it.
 fn flow_plain(bytes: &[u8], start: usize) -> Result<(usize, usize)> {
-    let first = byte(bytes, start);
-    let is_dash =
-        first == b'-' && matches!(byte(bytes, start + 1), b' ' | b'\n' | b'[' | b']' | b'{' | b'}' | b',' | 0);
-    if !begins_plain(first) || is_dash {
-        return Err(Declined);
-    }
+    check_start(bytes, start)?;
     let after = find_flow_mark(bytes, start)?;
     if bytes[after] == b':' {
         return Err(Declined);
     }
     let spaces = bytes[start..after].iter().rev().take_while(|byte| **byte == b' ').count();
     Ok((after - spaces, after))
+}
+
+/// Checks that a scalar without quotes may begin at a position.
+fn check_start(bytes: &[u8], start: usize) -> Result<()> {
+    let is_dash = byte(bytes, start) == b'-' && is_mark_or_space(byte(bytes, start + 1));
+    if !begins_plain(byte(bytes, start)) || is_dash { Err(Declined) } else { Ok(()) }
+}
+
+/// Whether something else begins with a byte, if a dash or a colon is before it.
+fn is_mark_or_space(byte: u8) -> bool {
+    matches!(byte, b' ' | b'\n' | b'[' | b']' | b'{' | b'}' | b',' | 0)
 }
 
 /// The position of what ends a scalar without quotes: a bracket, a comma, or a colon behind which something else begins.
