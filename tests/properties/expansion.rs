@@ -37,7 +37,7 @@ const CONDITIONS: [&str; 22] = [
     "container.containerType == 'init'",
     "container.containerType != 'standard'",
     "container.securityContext.privileged",
-    "container.securityContext.runAsUser < 1000",
+    "(container.securityContext.runAsUser ?? 0) < 1000",
     "container.name startsWith 'app'",
     "'ALL' not in container.securityContext.capabilities.drop",
     "container.securityContext.seccompProfileType == 'Unconfined'",
@@ -51,7 +51,7 @@ const CONDITIONS: [&str; 22] = [
     "metadata.labels.tier == 'web'",
     "metadata.annotations.owner == nil",
     "metadata.name == 'api' && metadata.namespace == 'shop'",
-    "metadata.name",
+    "fromJSON(container.name) == 1",
     "len(cluster.services.list(metadata.namespace, metadata.labels)) == 0",
     "cluster.serviceaccounts.byName(metadata.namespace, metadata.name) == nil",
 ];

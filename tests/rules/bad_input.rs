@@ -200,16 +200,6 @@ error: FOLDER/rules/e.yaml:3:12: metadata.name: expected text, got a boolean: YA
 #[test]
 fn what_may_be_a_mistake_is_shown_with_its_place() {
     let rules = "
-name: order
-match: {gvk: [{kind: Pod}]}
-rule: |
-  container.name == 'b' &&
-  container.securityContext.runAsUser < 1000
----
-name: sum
-match: {gvk: [{kind: Pod}]}
-rule: container.name == 'b' && container.securityContext.runAsUser + 1 == 1000
----
 name: constant
 match: {gvk: [{kind: Pod}], names: [nobody]}
 rule: 1 == 1
@@ -238,22 +228,45 @@ rule: |
         &[],
         0,
         "
-warning: FOLDER/rules/a.yaml:4:1: rule order: rule: 2:27: `container.securityContext.runAsUser` may be missing, and then this fails: write `(container.securityContext.runAsUser ?? 0)` if that is what you mean
- | container.securityContext.runAsUser < 1000
- |                           ^
-warning: FOLDER/rules/a.yaml:10:1: rule sum: rule: 1:52: `container.securityContext.runAsUser` may be missing, and then this fails: write `(container.securityContext.runAsUser ?? 0)` if that is what you mean
- | container.name == 'b' && container.securityContext.runAsUser + 1 == 1000
- |                                                    ^
-warning: FOLDER/rules/a.yaml:14:1: rule constant: rule: 1:3: this reads nothing, so its answer is always the same
+warning: FOLDER/rules/a.yaml:4:1: rule constant: rule: 1:3: this reads nothing, so its answer is always the same
  | 1 == 1
  |   ^
-warning: FOLDER/rules/a.yaml:17:30: rule in-no-namespace: match.namespaces: `Node` is in no namespace, so a rule that names namespaces never judges one
-warning: FOLDER/rules/a.yaml:21:30: rule selected-in-no-namespace: match.namespaceSelector: `Node` is in no namespace, so a rule that names namespaces never judges one
-warning: FOLDER/rules/a.yaml:25:29: rule all-excluded: match.namespaces: everything that is included is excluded too: the rule judges nothing
-warning: FOLDER/rules/a.yaml:30:1: rule time: rule: 2:1: `now()` changes without an event: audit asks again only when the object changes or on a resync
+warning: FOLDER/rules/a.yaml:7:30: rule in-no-namespace: match.namespaces: `Node` is in no namespace, so a rule that names namespaces never judges one
+warning: FOLDER/rules/a.yaml:11:30: rule selected-in-no-namespace: match.namespaceSelector: `Node` is in no namespace, so a rule that names namespaces never judges one
+warning: FOLDER/rules/a.yaml:15:29: rule all-excluded: match.namespaces: everything that is included is excluded too: the rule judges nothing
+warning: FOLDER/rules/a.yaml:20:1: rule time: rule: 2:1: `now()` changes without an event: audit asks again only when the object changes or on a resync
  | now().Year() > 2000
  | ^
-0 violations in 1 object, 7 rules",
+0 violations in 1 object, 5 rules",
+    );
+}
+
+#[test]
+fn what_may_be_missing_is_refused_with_what_to_write() {
+    let rules = "
+name: order
+match: {gvk: [{kind: Pod}]}
+rule: |
+  container.name == 'b' &&
+  container.securityContext.runAsUser < 1000
+---
+name: sum
+match: {gvk: [{kind: Pod}]}
+rule: container.name == 'b' && container.securityContext.runAsUser + 1 == 1000
+";
+    let folder = folder(&[("rules/a.yaml", rules.as_bytes()), ("objects/a.yaml", GOOD.as_bytes())]);
+    check(
+        folder.path(),
+        &[],
+        2,
+        "
+error: FOLDER/rules/a.yaml:4:1: rule order: rule: 2:27: `container.securityContext.runAsUser` may be missing, and what is missing is not less than anything: write `(container.securityContext.runAsUser ?? 0) < 1000` to take it for 0, or `container.securityContext.runAsUser != nil && container.securityContext.runAsUser < 1000` to leave out what has none
+ | container.securityContext.runAsUser < 1000
+ |                           ^
+error: FOLDER/rules/a.yaml:10:1: rule sum: rule: 1:52: `container.securityContext.runAsUser` may be missing: write `(container.securityContext.runAsUser ?? 0) + 1` to give it a value, or `container.securityContext.runAsUser != nil && …` to leave out what has none
+ | container.name == 'b' && container.securityContext.runAsUser + 1 == 1000
+ |                                                    ^
+0 violations in 1 object, 0 rules, 2 errors",
     );
 }
 

@@ -159,7 +159,7 @@ impl<'a> Explanation<'a, '_> {
             _ => return self.observe(collection, place),
         };
         let elements = self.value(collection, place).and_then(Value::sequence);
-        let name = self.describe(collection, place);
+        let name = self.describe_list(collection, place);
         for (index, item) in (0..).zip(elements.into_iter().flat_map(|elements| elements.iter())) {
             let frame = Frame::of(item, index);
             // An element of a list that the expression itself writes down has a name of its own.
@@ -226,6 +226,7 @@ impl<'a> Explanation<'a, '_> {
         self.observe(op, place);
         if let Some(observation) = self.observations.last_mut()
             && observation.value.is_empty()
+            && !observation.is_found
         {
             observation.value = Value::Nil;
         }
@@ -257,7 +258,7 @@ impl<'a> Explanation<'a, '_> {
             }
             Kind::Computed { base, name, .. } => format!("{}.{name}", self.describe(base, place)),
             Kind::Fetch { base, property, .. } => {
-                format!("{}[{}]", self.describe(base, place), self.describe(property, place))
+                format!("{}[{}]", self.describe_list(base, place), self.describe(property, place))
             }
             Kind::Constant(Constant::Nil) => "nil".to_owned(),
             Kind::Constant(Constant::Bool(value)) => value.to_string(),
@@ -281,6 +282,14 @@ impl<'a> Explanation<'a, '_> {
             Kind::Method { base, name, .. } => format!("{}.{name}()", self.describe(base, place)),
             Kind::Negate(operand) => format!("-{}", self.describe(operand, place)),
             _ => "the value".to_owned(),
+        }
+    }
+
+    /// What a list is called whose elements are: what a call found is known by its kind alone.
+    fn describe_list(&self, op: &'a Op, place: Place<'_, 'a>) -> String {
+        match &self.taken(op, place).kind {
+            Kind::Call { site, .. } if let Some(call) = self.program.calls.get(*site as usize) => call.names.join("."),
+            _ => self.describe(op, place),
         }
     }
 
