@@ -7,12 +7,13 @@ pub(crate) mod pod;
 mod tests;
 mod types;
 
-use std::sync::LazyLock;
+use std::sync::{Arc, LazyLock};
 
-use portal_expr::{Calls, ComputedId, Function, FunctionId, ObjectId, Parameter, Schema, Shape, Slot};
+use portal_expr::{Calls, ComputedId, Field, Function, FunctionId, ObjectId, Parameter, Schema, Shape, Slot};
 
 use crate::{
     context::types::{Identity, KindTypes, TYPES, Types},
+    event::Operation,
     kinds::Kind,
 };
 
@@ -52,6 +53,8 @@ pub(crate) struct Judged<'a> {
     pub(crate) has_other_bodies: bool,
     /// Whether all of them have pods in them.
     pub(crate) has_pods: bool,
+    /// The operations that are judged.
+    pub(crate) operations: &'a [Operation],
 }
 
 /// What is the same for all rules for pods: the types, and what people look for under other names.
@@ -93,6 +96,10 @@ pub(crate) fn schema(judged: Judged<'_>) -> Schema {
         Identity::None => schema.add_root("metadata", metadata),
         Identity::Name | Identity::NameAndNamespace => schema.add_required_root("metadata", metadata),
     };
+    let operations: Arc<[String]> = judged.operations.iter().map(|operation| operation.name().to_owned()).collect();
+    for id in objects_of(&request) {
+        schema.narrow(id, "operation", Field::required(Shape::Word(Arc::clone(&operations))));
+    }
     schema.add_required_root("request", request);
     schema.add_root("cluster", lookups(1..=2));
     schema.add_root("consistentCluster", lookups(1..=1));
@@ -104,6 +111,14 @@ pub(crate) fn schema(judged: Judged<'_>) -> Schema {
     let parameters = [("selector", map(), true), ("labels", map(), true)];
     schema.add_function(function("selects", SELECTS, parameters, Shape::Bool));
     schema
+}
+
+fn objects_of(shape: &Shape) -> Vec<ObjectId> {
+    match shape {
+        Shape::Object(id) => vec![*id],
+        Shape::OneOf(shapes) => shapes.iter().flat_map(objects_of).collect(),
+        _ => Vec::new(),
+    }
 }
 
 /// What is known of the object and of a request for it: that they are of one of the judged kinds, if all of them are known.

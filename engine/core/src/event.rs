@@ -75,6 +75,22 @@ pub enum Operation {
     Connect,
 }
 
+impl Operation {
+    /// Every operation.
+    pub(crate) const ALL: [Operation; 4] =
+        [Operation::Create, Operation::Update, Operation::Delete, Operation::Connect];
+
+    /// As requests say it.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Operation::Create => "CREATE",
+            Operation::Update => "UPDATE",
+            Operation::Delete => "DELETE",
+            Operation::Connect => "CONNECT",
+        }
+    }
+}
+
 impl<'a> Event<'a> {
     /// What happens to an object of a kind, written in a version. Where the object is and what it is called, it says itself. A
     /// Namespace is in itself.

@@ -51,13 +51,9 @@ impl<'a> Review<'a> {
             return Err(ReviewError::Other(found));
         }
         let request = review.get_str("request").ok_or(ReviewError::Field("request"))?;
-        let operation = match text(request, "operation") {
-            Some("CREATE") => Operation::Create,
-            Some("UPDATE") => Operation::Update,
-            Some("DELETE") => Operation::Delete,
-            Some("CONNECT") => Operation::Connect,
-            _ => return Err(ReviewError::Field("request.operation")),
-        };
+        let named = text(request, "operation");
+        let operation = Operation::ALL.into_iter().find(|operation| named == Some(operation.name()));
+        let operation = operation.ok_or(ReviewError::Field("request.operation"))?;
         let resource = request.get_str("resource").ok_or(ReviewError::Field("request.resource"))?;
         let plural = text(resource, "resource").ok_or(ReviewError::Field("request.resource.resource"))?;
         let version = text(resource, "version").ok_or(ReviewError::Field("request.resource.version"))?;

@@ -10,6 +10,8 @@ pub struct Facts {
     pub reads: Vec<Read>,
     /// The arguments of each call of the host, in the order of the program's call sites.
     pub calls: Vec<Vec<ArgumentShape>>,
+    /// The arguments of each call that may be nil, although they are given.
+    pub doubtful: Vec<Vec<usize>>,
     /// Where the time is asked for first, by line and column: the answer depends on when it is asked for.
     pub now: Option<(u32, u32)>,
 }

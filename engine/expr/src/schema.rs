@@ -12,6 +12,8 @@ pub struct Schema {
     objects: Arc<Objects>,
     functions: HashMap<String, Function>,
     hints: Arc<HashMap<String, Hint>>,
+    /// Fields of which more is known here than where their objects were added.
+    narrowed: HashMap<(ObjectId, String), Field>,
     slots: u16,
 }
 
@@ -212,6 +214,18 @@ impl Schema {
         let is_text_map = |field: &Field| matches!(&field.shape, Shape::Map { value, .. } if **value == Shape::Text);
         maps.extend(fields.iter().filter(|(_, field)| is_text_map(field)).map(|(name, _)| name.clone()));
         object.fields = fields;
+    }
+
+    /// Says more of a field than its object does, in this schema alone.
+    pub fn narrow(&mut self, id: ObjectId, name: impl Into<String>, field: Field) {
+        self.narrowed.insert((id, name.into()), field);
+    }
+
+    /// A field of an object.
+    pub(crate) fn field(&self, id: ObjectId, name: &str) -> Option<&Field> {
+        // Few schemas narrow anything, and those few fields.
+        let narrowed = self.narrowed.iter().find(|((narrowed, field), _)| *narrowed == id && field == name);
+        narrowed.map(|(_, field)| field).or_else(|| self.object(id).fields.get(name))
     }
 
     /// Adds a function.

@@ -100,10 +100,11 @@ mod tests {
 
     use super::{ANYWHERE, WITH_PODS, WITHOUT_PODS};
     use crate::context::{self, Judged};
+    use crate::event::Operation;
 
     /// What rules may name whose kinds are not known, with or without pods.
     fn untyped(has_pods: bool) -> Schema {
-        context::schema(Judged { kinds: &[], has_other_bodies: false, has_pods })
+        context::schema(Judged { kinds: &[], has_other_bodies: false, has_pods, operations: &[Operation::Create] })
     }
 
     #[track_caller]

@@ -36,7 +36,13 @@ fn check_known(kind: &str, path: &str, expected: &str) {
 
 fn known(kind: &str, path: &str) -> String {
     let kind = Kinds::builtin().iter().find(|candidate| candidate.kind == kind).unwrap();
-    let schema = schema(Judged { kinds: &[(kind, &[])], has_other_bodies: false, has_pods: kind.kind == "Pod" });
+    let judged = Judged {
+        kinds: &[(kind, &[])],
+        has_other_bodies: false,
+        has_pods: kind.kind == "Pod",
+        operations: &Operation::ALL,
+    };
+    let schema = schema(judged);
     let mut names = path.split('.');
     let root = schema.root(names.next().unwrap()).unwrap();
     let (mut shape, mut is_required) = (&root.shape, root.required);

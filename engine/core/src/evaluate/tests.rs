@@ -383,12 +383,42 @@ fn a_rule_is_asked_by_one_entry_of_the_webhook_configuration() {
 }
 
 #[test]
-fn a_namespace_that_is_missing_is_a_failure() {
+fn what_can_never_be_is_told_when_a_rule_is_compiled() {
+    for rule in [
+        "container.resources.limits.mem > '1Gi'",
+        "any(spec.containers, .resources.requests.CPU == nil)",
+        "container.imagePullPolicy == 'always'",
+        "request.operation == 'DELETE'",
+        "request.operation == 'Update'",
+        "len(cluster.services.list('')) > 0",
+    ] {
+        let (_, problems) = rules(&pod_rule(rule));
+        let problems: Vec<&str> = problems.iter().map(|problem| problem.lines().next().unwrap_or_default()).collect();
+        let expected = match rule {
+            "container.resources.limits.mem > '1Gi'" => "1:28: no resource is called `mem`, did you mean `memory`?",
+            "any(spec.containers, .resources.requests.CPU == nil)" => {
+                "1:42: no resource is called `CPU`, did you mean `cpu`?"
+            }
+            "container.imagePullPolicy == 'always'" => {
+                "1:30: this is never \"always\": it is \"Always\" or \"IfNotPresent\" or \"Never\", did you mean `Always`?"
+            }
+            "request.operation == 'DELETE'" => "1:22: this is never \"DELETE\": it is \"CREATE\" or \"UPDATE\"",
+            "request.operation == 'Update'" => {
+                "1:22: this is never \"Update\": it is \"CREATE\" or \"UPDATE\", did you mean `UPDATE`?"
+            }
+            _ => "1:22: no namespace is called \"\": write \"*\" for all namespaces",
+        };
+        assert_eq!(problems, [format!("Error: rule r: rule: {expected}")], "{rule}");
+    }
+}
+
+#[test]
+fn a_namespace_that_may_be_missing_is_refused() {
     check(
         &pod_rule("len(cluster.services.list(metadata.labels.nothing)) == 0"),
         POD,
         expect![[r#"
-            r failed: 1:22: the namespace of services is text, not nil: write "*" for all namespaces
+            Error: rule r: rule: 1:22: the namespace of `services` may be missing here: give it a value by `?? …`, or ask first by `… != nil && …`
              | len(cluster.services.list(metadata.labels.nothing)) == 0
              |                      ^"#]],
     );
@@ -491,12 +521,12 @@ fn a_rule_of_a_namespace_never_leaves_it() {
              |               ^"#]],
     );
     check(
-        &rule("len(cluster.services.list(metadata.labels.app)) == 0"),
+        &rule("len(cluster.services.list(metadata.labels.app ?? 'x')) == 0"),
         POD,
         expect![[r#"
-        shop/r failed: 1:22: a PortalRule sees its own namespace only, and this one asks for services in `api`
-         | len(cluster.services.list(metadata.labels.app)) == 0
-         |                      ^"#]],
+            shop/r failed: 1:22: a PortalRule sees its own namespace only, and this one asks for services in `api`
+             | len(cluster.services.list(metadata.labels.app ?? 'x')) == 0
+             |                      ^"#]],
     );
 }
 

@@ -3,6 +3,7 @@
 mod actions;
 mod judged;
 mod lookups;
+mod resources;
 mod spared;
 mod unknown;
 
@@ -14,7 +15,7 @@ use portal_expr::{Error, Facts, Moment, Phase, Schema, Segment};
 
 use crate::{
     context::{self, CONTAINER, Judged, METADATA, OBJECT, REQUEST, SECURITY_CONTEXT, SPEC},
-    event::{Front, WHOLE_SUBRESOURCES},
+    event::{Front, Operation, WHOLE_SUBRESOURCES},
     kinds::{Kind, Kinds},
     language::{Expression, ExpressionEngine, guard},
     rule::{
@@ -125,6 +126,7 @@ impl<'a> Compiler<'a> {
         } else if facts.reads_root(OBJECT) || reads_object_of_request(facts) {
             self.warn_of_controllers(&judged);
         }
+        self.check_resources(facts);
         let lookups = self.lookups(&*expression);
         let message = self.message(&schema, &*expression, per_container);
         let reads = |expression: &dyn Expression| expression.facts().reads_root(REQUEST);
@@ -175,7 +177,8 @@ impl<'a> Compiler<'a> {
         let kinds: Vec<(&Kind, &[String])> = judged.iter().map(|judged| (&*judged.kind, &*judged.versions)).collect();
         let has_body_of_its_own = |name: &String| !WHOLE_SUBRESOURCES.contains(&name.as_str());
         let has_other_bodies = self.spec.matching.subresources.iter().any(has_body_of_its_own);
-        context::schema(Judged { kinds: &kinds, has_other_bodies, has_pods })
+        let operations: Vec<Operation> = self.spec.matching.operations.iter().map(|name| (*name).into()).collect();
+        context::schema(Judged { kinds: &kinds, has_other_bodies, has_pods, operations: &operations })
     }
 
     fn expression(&mut self, schema: &Schema, judged: &[JudgedKind]) -> Option<Box<dyn Expression>> {

@@ -298,6 +298,7 @@ impl<'s> Compiler<'s> {
         arguments: &'s [Argument<'s>],
     ) -> Result<Typed<'s>, Error> {
         let mut given: Vec<Option<(Op, ArgumentShape)>> = function.parameters.iter().map(|_| None).collect();
+        let mut doubtful = Vec::new();
         for (position, argument) in arguments.iter().enumerate() {
             let index = self.parameter(function, position, argument)?;
             let Some(parameter) = function.parameters.get(index) else {
@@ -308,7 +309,9 @@ impl<'s> Compiler<'s> {
                 let message = format!("`{}` is given twice", parameter.name);
                 return Err(self.error(self.at(argument.value), message));
             }
-            given[index] = Some(self.argument(function, parameter, argument.value)?);
+            let (op, shape, may_be_nil) = self.argument(function, parameter, argument.value)?;
+            given[index] = Some((op, shape));
+            doubtful.extend(may_be_nil.then_some(index));
         }
         let missing =
             function.parameters.iter().zip(&given).find(|(parameter, given)| parameter.required && given.is_none());
@@ -322,6 +325,7 @@ impl<'s> Compiler<'s> {
         let (ops, shapes): (Vec<Op>, Vec<ArgumentShape>) =
             given.into_iter().map(|given| given.unwrap_or_else(absent)).unzip();
         self.facts.calls.push(shapes);
+        self.facts.doubtful.push(doubtful);
         let known = Known::shaped(&function.result, None);
         let known = Known { may_be_nil: known.may_be_nil && !function.always, ..known };
         Ok(Typed { op: Op { kind: Kind::Call { site, arguments: ops.into() }, at }, known })
@@ -341,7 +345,7 @@ impl<'s> Compiler<'s> {
         function: &Function,
         parameter: &'s Parameter,
         id: Id,
-    ) -> Result<(Op, ArgumentShape), Error> {
+    ) -> Result<(Op, ArgumentShape, bool), Error> {
         let at = self.at(id);
         let typed = self.node(id)?;
         let wanted = Known::shaped(&parameter.shape, None).kind;
@@ -362,7 +366,7 @@ impl<'s> Compiler<'s> {
             }
             _ => ArgumentShape::Dynamic,
         };
-        Ok((typed.op, shape))
+        Ok((typed.op, shape, typed.known.may_be_nil))
     }
 }
 

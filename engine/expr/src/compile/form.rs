@@ -263,15 +263,14 @@ pub(super) fn of_result<'s>(gives: Gives, kind: Type, arguments: &[Form<'s>], bo
 }
 
 fn member_of<'s>(schema: &'s Schema, id: ObjectId, name: &str, of_text: bool) -> Member<'s> {
-    let object = schema.object(id);
-    match object.fields.get(name) {
+    match schema.field(id, name) {
         Some(Field { shape, computed: None, required }) => {
             Member::Read { form: Form::shaped(shape), required: *required }
         }
         Some(Field { shape, computed: Some(field), required }) => {
             Member::Computed { field: *field, shape, of_text, required: *required }
         }
-        None if object.open => Member::optional(Form::Any),
+        None if schema.object(id).open => Member::optional(Form::Any),
         None => Member::None,
     }
 }

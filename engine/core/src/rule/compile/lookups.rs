@@ -13,12 +13,12 @@ use crate::{
 impl Compiler<'_> {
     /// What each call of the host asks for, by the number of its site. Nothing for calls that ask for no object.
     pub(super) fn lookups(&mut self, expression: &dyn Expression) -> Vec<Option<LookupSite>> {
-        let shapes = &expression.facts().calls;
-        let sites = expression.calls().iter().zip(shapes);
-        sites.map(|(site, arguments)| self.lookup(site, arguments)).collect()
+        let facts = expression.facts();
+        let sites = expression.calls().iter().zip(&facts.calls).zip(&facts.doubtful);
+        sites.map(|((site, arguments), doubtful)| self.lookup(site, arguments, doubtful)).collect()
     }
 
-    fn lookup(&mut self, site: &CallSite, arguments: &[ArgumentShape]) -> Option<LookupSite> {
+    fn lookup(&mut self, site: &CallSite, arguments: &[ArgumentShape], doubtful: &[usize]) -> Option<LookupSite> {
         let root = site.root?;
         let (is_consistent, plural) = match &site.names[..] {
             [plural] => (root == CONSISTENT_CLUSTER, plural),
@@ -45,6 +45,13 @@ impl Compiler<'_> {
             }
         };
         self.check_arguments(site, &kind, arguments);
+        if kind.namespaced && doubtful.contains(&0) {
+            let message = format!(
+                "the namespace of `{}` may be missing here: give it a value by `?? …`, or ask first by `… != nil && …`",
+                kind.plural
+            );
+            self.site_error(site, message);
+        }
         let namespace = match arguments.first() {
             Some(ArgumentShape::Text(namespace)) if kind.namespaced => Some(namespace.clone()),
             _ => None,
@@ -59,6 +66,9 @@ impl Compiler<'_> {
         let is_everywhere = matches!(arguments.first(), Some(ArgumentShape::Text(namespace)) if namespace == "*");
         let plural = &kind.plural;
         let message = match (site.function, kind.namespaced) {
+            (_, true) if matches!(arguments.first(), Some(ArgumentShape::Text(namespace)) if namespace.is_empty()) => {
+                "no namespace is called \"\": write \"*\" for all namespaces".to_owned()
+            }
             (BY_NAME, true) if !given(1) => format!("`{plural}` are in namespaces: write byName(ns, name)"),
             (BY_NAME, true) if is_everywhere => {
                 "a name is one of a namespace: write byName(ns, name), or list(\"*\")".to_owned()
