@@ -18,8 +18,6 @@ pub(super) enum Check {
     Parameters(&'static [Parameter], usize, Type),
     /// A function that checks the call, and says what it returns.
     With(fn(&[Type]) -> Result<Type, Refusal>),
-    /// The same, of a function that takes nil for nothing when it runs, although nil cannot be written there.
-    TakesNil(fn(&[Type]) -> Result<Type, Refusal>),
 }
 
 /// What an argument may be.
@@ -52,7 +50,7 @@ impl Check {
             Check::Parameters(parameters, optional, result) => {
                 arguments(parameters, *optional, types).map(|()| *result)
             }
-            Check::With(check) | Check::TakesNil(check) => check(types),
+            Check::With(check) => check(types),
         };
         checked.map_err(|refusal| Refusal { message: format!("{name} {}", refusal.message), ..refusal })
     }

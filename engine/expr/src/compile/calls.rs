@@ -110,7 +110,7 @@ impl<'s> Compiler<'s> {
                 let op = Op { kind: Kind::OrEmpty { operand: typed.op.into(), missing }, at };
                 Ok(Typed { op, known: Known { may_be_nil: false, ..typed.known } })
             }
-            None if builtin.fails_on_nil(kinds, index) => {
+            None if !builtin.takes_nil(index) => {
                 let shown: Vec<String> = arguments.iter().map(|argument| self.shown(*argument)).collect();
                 let whole = |replaced: &str| {
                     let mut shown = shown.clone();

@@ -206,8 +206,8 @@ fn quantities_are_compared_and_counted_by_their_amount() {
         ("container.limits.memory", "20Mi"),
         ("string(container.limits.memory) endsWith 'Mi'", "true"),
         (
-            "quantity(object.kind) > '1'",
-            "1:1: \"Pod\" is no quantity such as \"100m\", \"2\" or \"1Gi\"\n | quantity(object.kind) > '1'\n | ^",
+            "quantity(object.kind ?? '0') > '1'",
+            "1:1: \"Pod\" is no quantity such as \"100m\", \"2\" or \"1Gi\"\n | quantity(object.kind ?? '0') > '1'\n | ^",
         ),
         ("(object.spec.containers[0].limit ?? 0) < quantity('3')", "true"),
     ] {
