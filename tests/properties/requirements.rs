@@ -284,8 +284,8 @@ fn namespace(random: &mut Random, own: Option<&str>, inner: Option<&str>) -> Str
         0 | 1 => format!("{written:?}"),
         2 if own.is_none() => "\"*\"".to_owned(),
         3 => format!("(metadata.name == 'api' ? {written:?} : 'dev')"),
-        4 => "object.metadata.annotations.target".to_owned(),
+        4 => "(object.metadata.annotations.target ?? 'dev')".to_owned(),
         5 => format!("(object.metadata.annotations.nothing ?? {written:?})"),
-        _ => inner.unwrap_or("metadata.namespace").to_owned(),
+        _ => format!("({} ?? 'dev')", inner.unwrap_or("metadata.namespace")),
     }
 }
