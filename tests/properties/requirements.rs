@@ -161,8 +161,9 @@ fn check_webhook(requirements: &Requirements, rule: &Rule, event: &Event<'_>) ->
     let is_within = requirements.webhook.iter().any(|(resource, operations)| {
         *resource.kind == *kind
             && resource.subresource.as_deref() == subresource
-            && resource.versions().iter().any(|known| known == version)
-            && operations.get(&operation).is_some_and(|reach| covers(reach, rule, namespace))
+            // The API server converts to the version that an entry pins.
+            && (resource.pinned.is_some() || resource.versions().iter().any(|known| known == version))
+            && operations.get(&operation).is_some_and(|route| covers(&route.judging, rule, namespace))
     });
     let webhook = &requirements.webhook;
     if is_within { Ok(()) } else { Err(format!("{operation:?} of {kind:?} in {version} is not in {webhook:?}")) }

@@ -82,22 +82,7 @@ pub fn evaluate(rules: &RuleSet, lookup: &dyn Lookup, event: &Event<'_>, limits:
     let mut evaluation = Evaluation::default();
     let mut arena = Arena::new();
     for (rule, judged) in rules.for_kind(event.kind) {
-        let is_for_event = event.front.is_none_or(|front| rule.fronts.contains(&front))
-            && (judged.versions.is_empty() || judged.versions.iter().any(|version| version == event.version))
-            && event.entry.is_none_or(|entry| judged.entry() == entry)
-            && !(judged.expanded && event.subresource.is_some());
-        if !is_for_event {
-            continue;
-        }
-        match rule.matching.verdict(event, judged) {
-            Verdict::Differs => continue,
-            Verdict::Matches => {}
-            Verdict::AskNamespace => match evaluation.ask_namespace(rule, lookup, event) {
-                Some(true) => {}
-                Some(false) | None => continue,
-            },
-        }
-        evaluation.judge(rule, judged, lookup, event, limits, &mut arena);
+        evaluation.consider(rule, judged, lookup, event, limits, &mut arena);
     }
     evaluation.reads.sort();
     evaluation.reads.dedup();
@@ -106,7 +91,46 @@ pub fn evaluate(rules: &RuleSet, lookup: &dyn Lookup, event: &Event<'_>, limits:
     evaluation
 }
 
+/// Judges an event by one rule, if that is for it.
+pub(crate) fn evaluate_rule(
+    rule: &Rule,
+    judged: &JudgedKind,
+    lookup: &dyn Lookup,
+    event: &Event<'_>,
+    limits: &Limits,
+) -> Evaluation {
+    let mut evaluation = Evaluation::default();
+    evaluation.consider(rule, judged, lookup, event, limits, &mut Arena::new());
+    evaluation
+}
+
 impl Evaluation {
+    fn consider(
+        &mut self,
+        rule: &Rule,
+        judged: &JudgedKind,
+        lookup: &dyn Lookup,
+        event: &Event<'_>,
+        limits: &Limits,
+        arena: &mut Arena,
+    ) {
+        let is_for_event = event.front.is_none_or(|front| rule.fronts.contains(&front))
+            && event.entry.is_none_or(|entry| entry.namespaced == rule.id.namespace.is_some())
+            && judged.takes(event.version, event.entry)
+            && !(judged.expanded && event.subresource.is_some());
+        if !is_for_event {
+            return;
+        }
+        let is_match = match rule.matching.verdict(event, judged) {
+            Verdict::Differs => false,
+            Verdict::Matches => true,
+            Verdict::AskNamespace => self.ask_namespace(rule, lookup, event) == Some(true),
+        };
+        if is_match {
+            self.judge(rule, judged, lookup, event, limits, arena);
+        }
+    }
+
     /// Whether the labels of the event's namespace fit. Nothing if that cannot be told, which is a failure of the rule.
     fn ask_namespace(&mut self, rule: &Rule, lookup: &dyn Lookup, event: &Event<'_>) -> Option<bool> {
         let (NamespaceSelector { kind, selector }, namespace) =
@@ -129,6 +153,10 @@ impl Evaluation {
         self.reads.push(query);
         match answer {
             Ok(Answer::Found(found)) => Some(selector.matches(found.first().and_then(|found| labels(found.root())))),
+            Ok(Answer::Needs) => {
+                self.needs.extend(self.reads.last().cloned());
+                None
+            }
             Err(panic) => {
                 self.fail(rule, None, EvaluationError::Panicked(panic));
                 None
@@ -286,7 +314,7 @@ fn labels(object: Node<'_>) -> Option<Node<'_>> {
     object.get_str("metadata")?.get_str("labels")
 }
 
-fn container_name(kind: ContainerType, container: Node<'_>) -> String {
+pub(crate) fn container_name(kind: ContainerType, container: Node<'_>) -> String {
     let name = container.get_str("name").and_then(Node::as_str).unwrap_or_default();
     if name.is_empty() { format!("({} container without a name)", kind.name()) } else { name.to_owned() }
 }

@@ -53,13 +53,15 @@ pub(crate) const POD_SUBRESOURCES: [&str; 2] = ["ephemeralcontainers", "resize"]
 /// The subresources whose requests have an object of the kind itself. Others have something of their own: a scale, what `kubectl exec` asks for.
 pub(crate) const WHOLE_SUBRESOURCES: [&str; 5] = ["approval", "ephemeralcontainers", "finalize", "resize", "status"];
 
-/// An entry of the webhook configuration. A request may come by several, and each rule is asked by one of them.
+/// A class of entries of the webhook configuration. A request may come by entries of several classes, and each rule is asked by those
+/// of one. It depends on the rule alone, so that a request which comes by a configuration that is older than the rules, or newer, is
+/// still judged by all of them.
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
-pub enum Entry {
-    /// For rules that take any version: the object is as it was sent.
-    AnyVersion,
-    /// For rules that pin the version which the object is in, converted if it was sent in another.
-    PinnedVersion,
+pub struct Entry {
+    /// Whether it is for rules of namespaces, and not for those of the cluster.
+    pub namespaced: bool,
+    /// Whether it is for rules that pin a version, to which the object has been converted. Other rules see it as it was sent.
+    pub pinned: bool,
 }
 
 /// What is done to an object.
@@ -73,6 +75,26 @@ pub enum Operation {
     Delete,
     /// It is connected to, as by `kubectl exec`.
     Connect,
+}
+
+impl Entry {
+    /// Every class.
+    pub const ALL: [Entry; 4] = [
+        Entry { namespaced: false, pinned: false },
+        Entry { namespaced: false, pinned: true },
+        Entry { namespaced: true, pinned: false },
+        Entry { namespaced: true, pinned: true },
+    ];
+
+    /// Its name, in the path by which requests come and in the names of its entries.
+    pub fn name(self) -> &'static str {
+        match self {
+            Entry { namespaced: false, pinned: false } => "cluster",
+            Entry { namespaced: false, pinned: true } => "cluster-pinned",
+            Entry { namespaced: true, pinned: false } => "namespace",
+            Entry { namespaced: true, pinned: true } => "namespace-pinned",
+        }
+    }
 }
 
 impl Operation {

@@ -10,6 +10,7 @@ pub mod rule;
 
 pub mod layers;
 pub mod requirements;
+pub mod webhook;
 
 pub mod object;
 
@@ -19,6 +20,8 @@ pub mod review;
 pub mod selector;
 
 pub mod evaluate;
+
+pub mod decide;
 
 #[cfg(test)]
 mod testing;

@@ -23,7 +23,7 @@ pub struct Requirements {
     pub watches: BTreeMap<Arc<Kind>, BTreeMap<Reason, Reach>>,
     /// The requests that must reach the webhook. What an entry of a webhook configuration can hold stands together: first
     /// what is for rules that take any version, then version after version that rules pin.
-    pub webhook: BTreeMap<WebhookResource, BTreeMap<Operation, Reach>>,
+    pub webhook: BTreeMap<WebhookResource, BTreeMap<Operation, Route>>,
     /// The verbs that actions and fresh reads need.
     pub permissions: BTreeMap<Permission, Reach>,
 }
@@ -49,6 +49,15 @@ pub struct Reach {
     pub cluster: Vec<Arc<RuleId>>,
     /// The rules that need it in a namespace only.
     pub namespaces: BTreeMap<String, Vec<Arc<RuleId>>>,
+}
+
+/// The requests for a resource that must reach the webhook, and by which rules.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub struct Route {
+    /// All rules that judge them.
+    pub judging: Reach,
+    /// Those of them that can refuse.
+    pub refusing: Reach,
 }
 
 /// A resource in a webhook configuration.
@@ -101,7 +110,14 @@ struct Builder<'a> {
 struct KindNeeds<'a> {
     kind: &'a Arc<Kind>,
     watches: BTreeMap<Reason, Draft<'a>>,
-    webhook: BTreeMap<Part<'a>, BTreeMap<Operation, Draft<'a>>>,
+    webhook: BTreeMap<Part<'a>, BTreeMap<Operation, RouteDraft<'a>>>,
+}
+
+/// A route with the numbers of rules, as they came.
+#[derive(Default)]
+struct RouteDraft<'a> {
+    judging: Draft<'a>,
+    refusing: Draft<'a>,
 }
 
 /// A reach with the numbers of rules, as they came.
@@ -262,7 +278,11 @@ impl<'a> Builder<'a> {
             for ((pinned, subresource), operations) in webhook {
                 let (pinned, subresource) = (pinned.map(str::to_owned), subresource.map(str::to_owned));
                 let resource = WebhookResource { pinned, kind: Arc::clone(kind), subresource };
-                let operations = operations.into_iter().map(|(operation, draft)| (operation, draft.finish(ids)));
+                let finish = |RouteDraft { judging, refusing }: RouteDraft<'_>| Route {
+                    judging: judging.finish(ids),
+                    refusing: refusing.finish(ids),
+                };
+                let operations = operations.into_iter().map(|(operation, draft)| (operation, finish(draft)));
                 requirements.webhook.insert(resource, operations.collect());
             }
         }
@@ -293,12 +313,13 @@ impl<'a> KindNeeds<'a> {
         let is_pod = kind.group.is_empty() && kind.kind == "Pod";
         let is_changed = is_pod && operations.contains(&Operation::Update);
         let changed = POD_SUBRESOURCES.into_iter().filter(|_| is_changed).map(|name| (Some(name), Operation::Update));
-        let pinned = judged.pinned();
-        let any = pinned.is_empty().then_some(None);
+        let own = rule.id.namespace.as_deref();
         for (part, operation) in whole.chain(named).chain(changed) {
-            for version in any.into_iter().chain(pinned.iter().map(|version| Some(version.as_str()))) {
-                let operations = self.webhook.entry((version, part)).or_default();
-                operations.entry(operation).or_default().add(numbers, rule.id.namespace.as_deref());
+            let operations = self.webhook.entry((judged.pinned(), part)).or_default();
+            let route = operations.entry(operation).or_default();
+            route.judging.add(numbers, own);
+            if rule.enforcement == EnforcementAction::Deny {
+                route.refusing.add(numbers, own);
             }
         }
     }

@@ -104,16 +104,24 @@ pub struct RuleSet {
 }
 
 impl JudgedKind {
-    /// The versions that objects must be converted to before the rule can judge them. None if it judges whatever is served,
-    /// because it names no version or all of them.
-    pub fn pinned(&self) -> &[String] {
-        let names_all = self.kind.versions.iter().all(|version| self.versions.contains(version));
-        if names_all { &[] } else { &self.versions }
+    /// The version that objects must be converted to before the rule can judge them: the one that the API server prefers of those
+    /// that the rule names. None if it judges whatever is served, because it names no version or all of them.
+    ///
+    /// It is one version even if the rule names two, so that a request comes to the rule once.
+    pub fn pinned(&self) -> Option<&str> {
+        let is_named = |version: &&String| self.versions.contains(version);
+        let names_all = self.versions.is_empty() || self.kind.versions.iter().all(|version| is_named(&version));
+        if names_all { None } else { self.kind.versions.iter().find(is_named).map(String::as_str) }
     }
 
-    /// The entry of the webhook configuration by which requests come to the rule.
-    pub fn entry(&self) -> Entry {
-        if self.pinned().is_empty() { Entry::AnyVersion } else { Entry::PinnedVersion }
+    /// Whether the rule judges objects that are written in a version. Those that come by an entry of the webhook configuration for
+    /// pinned versions have been converted to one.
+    pub(crate) fn takes(&self, version: &str, entry: Option<Entry>) -> bool {
+        match entry {
+            Some(Entry { pinned: true, .. }) => self.pinned() == Some(version),
+            Some(Entry { pinned: false, .. }) => self.pinned().is_none(),
+            None => self.versions.is_empty() || self.versions.iter().any(|named| named == version),
+        }
     }
 
     /// The labels that tell objects of this kind apart: of what makes pods, those of the pods.

@@ -376,10 +376,11 @@ fn a_rule_is_asked_by_one_entry_of_the_webhook_configuration() {
         evaluation.violations.into_iter().map(|violation| violation.rule.name).collect::<Vec<_>>()
     };
     assert_eq!(judges(None, "v1"), ["any", "old"]);
-    assert_eq!(judges(Some(Entry::AnyVersion), "v1"), ["any"]);
-    assert_eq!(judges(Some(Entry::AnyVersion), "v2"), ["any"]);
-    assert_eq!(judges(Some(Entry::PinnedVersion), "v1"), ["old"]);
-    assert_eq!(judges(Some(Entry::PinnedVersion), "v2"), ["new"]);
+    let [any, pinned, ..] = Entry::ALL.map(Some);
+    assert_eq!(judges(any, "v1"), ["any"]);
+    assert_eq!(judges(any, "v2"), ["any"]);
+    assert_eq!(judges(pinned, "v1"), ["old"]);
+    assert_eq!(judges(pinned, "v2"), ["new"]);
 }
 
 #[test]

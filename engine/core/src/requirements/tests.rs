@@ -34,9 +34,14 @@ fn check_in(layers: Layers, yaml: &str, expected: Expect) {
         let scope = if kind.namespaced { "Namespaced" } else { "Cluster" };
         let (versions, plural) = (resource.versions().join(","), resource.resource());
         let mut reaches: BTreeMap<String, Vec<&str>> = BTreeMap::new();
-        for (operation, reach) in operations {
+        for (operation, Route { judging, refusing }) in operations {
             let word = ["create", "update", "delete", "connect"][*operation as usize];
-            reaches.entry(show(reach)).or_default().push(word);
+            let refused = match refusing {
+                all if all == judging => String::new(),
+                none if *none == Reach::default() => ", never refused".to_owned(),
+                some => format!(", refused {}", show(some)),
+            };
+            reaches.entry(show(judging) + &refused).or_default().push(word);
         }
         for (reach, words) in reaches {
             let words = words.join(",");
@@ -541,11 +546,11 @@ fn what_admission_lets_in_is_watched_for_reports_and_actions() {
             watch configmaps.core for Outcome: everywhere for warns
             watch secrets.core for Outcome: everywhere for records
             watch serviceaccounts.core for Match: everywhere for is-audited
-            webhook: create,update /v1 configmaps Namespaced: everywhere for warns
+            webhook: create,update /v1 configmaps Namespaced: everywhere for warns, never refused
             webhook: create,update /v1 endpoints Namespaced: everywhere for denies
-            webhook: update /v1 secrets Namespaced: everywhere for records
-            webhook: delete /v1 services Namespaced: everywhere for leaves-nothing
-            webhook: create,update /v1 serviceaccounts Namespaced: everywhere for is-audited
+            webhook: update /v1 secrets Namespaced: everywhere for records, never refused
+            webhook: delete /v1 services Namespaced: everywhere for leaves-nothing, never refused
+            webhook: create,update /v1 serviceaccounts Namespaced: everywhere for is-audited, never refused
             may patch /secrets: everywhere for records
         "#]],
     );
@@ -554,11 +559,11 @@ fn what_admission_lets_in_is_watched_for_reports_and_actions() {
         LENIENT,
         expect![[r#"
             watch secrets.core for Outcome: everywhere for records
-            webhook: create,update /v1 configmaps Namespaced: everywhere for warns
+            webhook: create,update /v1 configmaps Namespaced: everywhere for warns, never refused
             webhook: create,update /v1 endpoints Namespaced: everywhere for denies
-            webhook: update /v1 secrets Namespaced: everywhere for records
-            webhook: delete /v1 services Namespaced: everywhere for leaves-nothing
-            webhook: create,update /v1 serviceaccounts Namespaced: everywhere for is-audited
+            webhook: update /v1 secrets Namespaced: everywhere for records, never refused
+            webhook: delete /v1 services Namespaced: everywhere for leaves-nothing, never refused
+            webhook: create,update /v1 serviceaccounts Namespaced: everywhere for is-audited, never refused
             may patch /secrets: everywhere for records
         "#]],
     );
@@ -566,11 +571,11 @@ fn what_admission_lets_in_is_watched_for_reports_and_actions() {
         Layers { admission: true, ..Layers::default() },
         LENIENT,
         expect![[r#"
-            webhook: create,update /v1 configmaps Namespaced: everywhere for warns
+            webhook: create,update /v1 configmaps Namespaced: everywhere for warns, never refused
             webhook: create,update /v1 endpoints Namespaced: everywhere for denies
-            webhook: update /v1 secrets Namespaced: everywhere for records
-            webhook: delete /v1 services Namespaced: everywhere for leaves-nothing
-            webhook: create,update /v1 serviceaccounts Namespaced: everywhere for is-audited
+            webhook: update /v1 secrets Namespaced: everywhere for records, never refused
+            webhook: delete /v1 services Namespaced: everywhere for leaves-nothing, never refused
+            webhook: create,update /v1 serviceaccounts Namespaced: everywhere for is-audited, never refused
         "#]],
     );
 }

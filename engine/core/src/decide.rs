@@ -1,0 +1,244 @@
+//! What admission answers: from what violates rules to a decision, the words for people, and the names for machines.
+
+mod existing;
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeMap;
+
+use portal_crds::{EnforcementAction, Severity};
+use portal_expr::Limits;
+
+use self::existing::violated_before;
+use crate::{
+    evaluate::{Evaluation, Failure, Violation},
+    event::{Event, Operation},
+    lookup::Lookup,
+    rule::{RuleSet, source::RuleId},
+};
+
+/// How an instance decides.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Policy {
+    /// Whether a request is let in if a rule that would refuse it cannot be evaluated.
+    pub fail_open: bool,
+    /// The strictest that any rule may be.
+    pub max_enforcement: EnforcementAction,
+    /// Whether an object that violated a rule before may be changed where the rule does not look.
+    pub admit_existing: bool,
+}
+
+/// What admission answers.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub struct Decision {
+    /// Why the request is refused, one for each reason. It is let in if there are none.
+    pub denials: Vec<Reason>,
+    /// What whoever asked is told beside the answer.
+    pub warnings: Vec<Reason>,
+    /// What is only recorded.
+    pub records: Vec<Reason>,
+}
+
+/// What a rule has to say about a request.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Reason {
+    /// The rule.
+    pub rule: RuleId,
+    /// How bad it is. None if the rule could not be evaluated.
+    pub severity: Option<Severity>,
+    /// What it is.
+    pub finding: Finding,
+    /// The container, for rules that run per container.
+    pub container: Option<String>,
+    /// In words.
+    pub text: String,
+}
+
+/// What there is to say.
+#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
+pub enum Finding {
+    /// The object violates the rule.
+    Violation,
+    /// The object violates the rule as it did before, and the request changes nothing that the rule looks at.
+    Existing,
+    /// The rule could not be evaluated.
+    Failure,
+}
+
+/// What the API server shows of a warning; the rest of a longer one is cut off without a sign.
+const MAX_WARNING: usize = 256;
+
+/// How many bytes all warnings together may have. The API server drops what is beyond 4096 without a sign.
+const MAX_WARNINGS: usize = 3500;
+
+/// How many bytes the message of a denial may have. Clients show it whole, in a terminal.
+const MAX_MESSAGE: usize = 8 << 10;
+
+impl Decision {
+    /// Decides about an event, by what came of evaluating these rules for it.
+    pub fn of(
+        evaluation: &Evaluation,
+        rules: &RuleSet,
+        lookup: &dyn Lookup,
+        event: &Event<'_>,
+        limits: &Limits,
+        policy: Policy,
+    ) -> Decision {
+        let mut decision = Decision::default();
+        for violation in &evaluation.violations {
+            let is_existing = policy.admit_existing
+                && event.operation == Operation::Update
+                && violated_before(violation, rules, lookup, event, limits);
+            let finding = if is_existing { Finding::Existing } else { Finding::Violation };
+            let enforcement = match policy.capped(violation.enforcement) {
+                EnforcementAction::Deny if is_existing => EnforcementAction::Warn,
+                enforcement => enforcement,
+            };
+            decision.add(enforcement, Reason::violation(violation, finding));
+        }
+        for failure in &evaluation.failures {
+            let enforcement = match policy.capped(failure.enforcement) {
+                EnforcementAction::Deny if policy.fail_open => EnforcementAction::Warn,
+                enforcement => enforcement,
+            };
+            decision.add(enforcement, Reason::failure(failure));
+        }
+        decision
+    }
+
+    fn add(&mut self, enforcement: EnforcementAction, reason: Reason) {
+        match enforcement {
+            EnforcementAction::Deny => self.denials.push(reason),
+            EnforcementAction::Warn => self.warnings.push(reason),
+            EnforcementAction::Dryrun => self.records.push(reason),
+        }
+    }
+
+    /// Whether the request is let in.
+    pub fn is_allowed(&self) -> bool {
+        self.denials.is_empty()
+    }
+
+    /// Why the request is refused, as whoever asked reads it.
+    pub fn message(&self) -> String {
+        if let [only] = &self.denials[..] {
+            return within(&only.to_string(), MAX_MESSAGE);
+        }
+        let mut message = format!("{} rules refuse this:", count_rules(&self.denials));
+        for (number, reason) in self.denials.iter().enumerate() {
+            let line = format!("\n- {reason}");
+            if message.len() + line.len() > MAX_MESSAGE {
+                message.push_str(&format!("\n- and {} more", self.denials.len() - number));
+                break;
+            }
+            message.push_str(&line);
+        }
+        message
+    }
+
+    /// The warnings, each and all together no longer than the API server passes on.
+    pub fn warnings(&self) -> Vec<String> {
+        let mut told = Vec::new();
+        let mut left = MAX_WARNINGS;
+        for (number, reason) in self.warnings.iter().enumerate() {
+            // A warning is a line in the header of an answer: the excerpt of a rule that failed has no place there.
+            let reason = reason.to_string();
+            let warning = within(reason.lines().next().unwrap_or_default(), MAX_WARNING);
+            if warning.len() > left {
+                told.push(format!("and {} more warnings of rules", self.warnings.len() - number));
+                break;
+            }
+            left -= warning.len();
+            told.push(warning);
+        }
+        told
+    }
+
+    /// The rules that had something to say, for the audit log of the API server: by what came of it.
+    pub fn annotations(&self) -> BTreeMap<&'static str, String> {
+        let named = |reasons: &[Reason], finding: Option<Finding>| {
+            let mut names: Vec<String> = reasons
+                .iter()
+                .filter(|reason| finding.is_none_or(|finding| reason.finding == finding))
+                .map(|reason| reason.rule.to_string())
+                .collect();
+            names.dedup();
+            names.join(",")
+        };
+        let all = || self.denials.iter().chain(&self.warnings).chain(&self.records).cloned().collect::<Vec<_>>();
+        [
+            ("denied-by", named(&self.denials, None)),
+            ("warned-by", named(&self.warnings, None)),
+            ("recorded-by", named(&self.records, None)),
+            ("violated-before", named(&self.warnings, Some(Finding::Existing))),
+            ("failed", named(&all(), Some(Finding::Failure))),
+        ]
+        .into_iter()
+        .filter(|(_, names)| !names.is_empty())
+        .collect()
+    }
+}
+
+impl Policy {
+    /// What is done about a violation of a rule that asks for this.
+    fn capped(self, enforcement: EnforcementAction) -> EnforcementAction {
+        let strictness = |enforcement| match enforcement {
+            EnforcementAction::Dryrun => 0,
+            EnforcementAction::Warn => 1,
+            EnforcementAction::Deny => 2,
+        };
+        if strictness(enforcement) > strictness(self.max_enforcement) { self.max_enforcement } else { enforcement }
+    }
+}
+
+impl Reason {
+    fn violation(violation: &Violation, finding: Finding) -> Reason {
+        let Violation { rule, severity, container, message, saw, .. } = violation;
+        // Of a rule without a message what it saw is the message.
+        let saw = saw.as_ref().filter(|saw| *saw != message);
+        let text = match saw {
+            Some(saw) => format!("{message} ({saw})"),
+            None => message.clone(),
+        };
+        let (rule, container) = (rule.clone(), container.clone());
+        Reason { rule, severity: Some(*severity), finding, container, text }
+    }
+
+    fn failure(failure: &Failure) -> Reason {
+        Reason {
+            rule: failure.rule.clone(),
+            severity: None,
+            finding: Finding::Failure,
+            container: failure.container.clone(),
+            text: failure.to_string(),
+        }
+    }
+}
+
+impl std::fmt::Display for Reason {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Reason { rule, text, .. } = self;
+        match self.finding {
+            Finding::Violation => write!(formatter, "{rule}: {text}"),
+            Finding::Existing => write!(formatter, "{rule}, as before this change: {text}"),
+            Finding::Failure => write!(formatter, "{rule} could not be evaluated: {text}"),
+        }
+    }
+}
+
+/// A text within so many bytes, with a sign if something was cut off.
+fn within(text: &str, bytes: usize) -> String {
+    const SIGN: &str = "…";
+    if text.len() <= bytes {
+        return text.to_owned();
+    }
+    let end = text.floor_char_boundary(bytes - SIGN.len());
+    format!("{}{SIGN}", &text[..end])
+}
+
+fn count_rules(reasons: &[Reason]) -> usize {
+    let mut rules: Vec<&RuleId> = reasons.iter().map(|reason| &reason.rule).collect();
+    rules.sort();
+    rules.dedup();
+    rules.len()
+}
