@@ -1,6 +1,7 @@
 //! What admission answers: from what violates rules to a decision, the words for people, and the names for machines.
 
 mod existing;
+mod response;
 #[cfg(test)]
 mod tests;
 
@@ -124,7 +125,10 @@ impl Decision {
         if let [only] = &self.denials[..] {
             return within(&only.to_string(), MAX_MESSAGE);
         }
-        let mut message = format!("{} rules refuse this:", count_rules(&self.denials));
+        let mut message = match count_rules(&self.denials) {
+            1 => "a rule refuses this:".to_owned(),
+            rules => format!("{rules} rules refuse this:"),
+        };
         for (number, reason) in self.denials.iter().enumerate() {
             let line = format!("\n- {reason}");
             if message.len() + line.len() > MAX_MESSAGE {

@@ -249,6 +249,57 @@ fn words_for_people_end() {
     assert!(warnings.iter().all(|warning| warning.len() <= 256));
     assert!(warnings.iter().map(String::len).sum::<usize>() < 4096);
     assert_eq!(warnings.last().unwrap(), "and 27 more warnings of rules");
+    assert_eq!(decision.response("1")["response"]["warnings"].as_array().unwrap().len(), warnings.len());
     let refused = Decision { denials: decision.warnings.clone(), ..Decision::default() };
     assert!(refused.message().len() < MAX_MESSAGE + 100 && refused.message().ends_with(" more"));
+}
+
+#[test]
+fn the_api_server_gets_what_clients_show() {
+    let reason = |finding, container: Option<&str>| Reason {
+        rule: RuleId { namespace: None, name: "r".to_owned() },
+        severity: None,
+        finding,
+        container: container.map(str::to_owned),
+        text: "because".to_owned(),
+    };
+    let denials = vec![reason(Finding::Violation, Some("app")), reason(Finding::Failure, None)];
+    let decision = Decision { denials, ..Decision::default() };
+    expect![[r#"
+        {
+          "apiVersion": "admission.k8s.io/v1",
+          "kind": "AdmissionReview",
+          "response": {
+            "allowed": false,
+            "auditAnnotations": {
+              "denied-by": "r",
+              "failed": "r"
+            },
+            "status": {
+              "code": 403,
+              "details": {
+                "causes": [
+                  {
+                    "field": "container app",
+                    "message": "r: because",
+                    "reason": "RuleViolated"
+                  },
+                  {
+                    "message": "r could not be evaluated: because",
+                    "reason": "RuleFailed"
+                  }
+                ]
+              },
+              "message": "a rule refuses this:\n- r: because\n- r could not be evaluated: because",
+              "reason": "Forbidden"
+            },
+            "uid": "a\"b"
+          }
+        }"#]]
+    .assert_eq(&serde_json::to_string_pretty(&decision.response("a\"b")).unwrap());
+    let allowed = Decision::default().response("1").to_string();
+    assert_eq!(
+        allowed,
+        r#"{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","response":{"allowed":true,"uid":"1"}}"#
+    );
 }
