@@ -79,10 +79,27 @@ const MAX_SEEN: usize = 120;
 
 /// Judges an event by every rule that is for it.
 pub fn evaluate(rules: &RuleSet, lookup: &dyn Lookup, event: &Event<'_>, limits: &Limits) -> Evaluation {
+    evaluate_until(rules, lookup, event, limits, &|| false)
+}
+
+/// The same as long as there is time. It is asked before each rule whether the time is over: then the rule fails, and those behind it.
+pub fn evaluate_until(
+    rules: &RuleSet,
+    lookup: &dyn Lookup,
+    event: &Event<'_>,
+    limits: &Limits,
+    is_over: &dyn Fn() -> bool,
+) -> Evaluation {
     let mut evaluation = Evaluation::default();
     let mut arena = Arena::new();
+    let mut is_late = false;
     for (rule, judged) in rules.for_kind(event.kind) {
-        evaluation.consider(rule, judged, lookup, event, limits, &mut arena);
+        is_late = is_late || is_over();
+        match is_late {
+            true if is_for(rule, judged, event) => evaluation.fail(rule, None, EvaluationError::TooLate),
+            true => {}
+            false => evaluation.consider(rule, judged, lookup, event, limits, &mut arena),
+        }
     }
     evaluation.reads.sort();
     evaluation.reads.dedup();
@@ -104,6 +121,14 @@ pub(crate) fn evaluate_rule(
     evaluation
 }
 
+/// Whether a rule is asked about such an event at all, whatever its `match` says of the object.
+fn is_for(rule: &Rule, judged: &JudgedKind, event: &Event<'_>) -> bool {
+    event.front.is_none_or(|front| rule.fronts.contains(&front))
+        && event.entry.is_none_or(|entry| entry.namespaced == rule.id.namespace.is_some())
+        && judged.takes(event.version, event.entry)
+        && !(judged.expanded && event.subresource.is_some())
+}
+
 impl Evaluation {
     fn consider(
         &mut self,
@@ -114,11 +139,7 @@ impl Evaluation {
         limits: &Limits,
         arena: &mut Arena,
     ) {
-        let is_for_event = event.front.is_none_or(|front| rule.fronts.contains(&front))
-            && event.entry.is_none_or(|entry| entry.namespaced == rule.id.namespace.is_some())
-            && judged.takes(event.version, event.entry)
-            && !(judged.expanded && event.subresource.is_some());
-        if !is_for_event {
+        if !is_for(rule, judged, event) {
             return;
         }
         let is_match = match rule.matching.verdict(event, judged) {

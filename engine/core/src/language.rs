@@ -70,6 +70,9 @@ pub enum EvaluationError {
     /// The rule is about an object, and the request has none.
     #[error("`request.{0}` is missing, and the rule needs the object")]
     NoObject(&'static str),
+    /// The time for the request was over before it was the rule's turn.
+    #[error("the time for the request was over")]
+    TooLate,
     /// Something has a bug. The caller counts these; the process goes on.
     #[error("evaluation panicked, which is a bug in Portal: {0}")]
     Panicked(String),
