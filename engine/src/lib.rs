@@ -1,6 +1,7 @@
 //! The engine: what is done with the rules in force. It reports what has become of each, and holds the layers `admission`,
 //! `audit`, `network` and `actions`, which never import each other.
 
+pub mod admission;
 pub mod metrics;
 pub mod run;
 pub mod status;

@@ -1,11 +1,29 @@
 //! What the engine counts, beside what every process does.
 
-use portal_cluster::{metrics::Counters, metrics_label, metrics_table};
+use portal_cluster::{
+    metrics::{Counter, Counters, Gauge},
+    metrics_label, metrics_table,
+};
 
 metrics_table! {
     /// What the engine counts.
     EngineMetrics, METRICS {
         status_writes: Counters<StatusWrite> = "portal_status_writes_total", "Writes of rule status.";
+        connections: Gauge = "portal_admission_connections", "Connections of the webhook that are open.";
+        connections_closed: Counters<Closed> =
+            "portal_admission_connections_closed_total", "Connections of the webhook that were closed although their client was there.";
+        accept_errors: Counter =
+            "portal_admission_accept_errors_total", "Times that the webhook could not take a connection; it goes on.";
+        body_bytes: Gauge =
+            "portal_admission_body_bytes", "Memory that is held for the bodies of requests to the webhook.";
+        requests_refused: Counters<RefusedRequest> =
+            "portal_admission_requests_refused_total", "Requests to the webhook that were answered without a decision.";
+        certificate_loads: Counters<CertificateLoad> =
+            "portal_admission_certificate_loads_total", "Times that the webhook's certificate or the authority of its clients had changed.";
+        certificate_loaded: Gauge =
+            "portal_admission_certificate_loaded_timestamp_seconds", "When the certificate that the webhook shows was loaded.";
+        certificate_expires: Gauge =
+            "portal_admission_certificate_expiry_timestamp_seconds", "When the certificate that the webhook shows expires.";
     }
 }
 
@@ -15,5 +33,44 @@ metrics_label! {
         Written = "written", "";
         Conflict = "conflict", "somebody wrote in between; tried again";
         Failed = "failed", "";
+    }
+}
+
+metrics_label! {
+    /// Why a connection was closed although its client was there.
+    pub enum Closed in "reason" {
+        NotTls = "not-tls", "it began with something else";
+        HandshakeFailed = "handshake-failed", "one side refused the other";
+        Handshake = "handshake", "it took too long";
+        Header = "header", "it took too long";
+        Body = "body", "it took too long";
+        Decision = "decision", "it took too long";
+        Answer = "answer", "the client did not read it";
+        Idle = "idle", "";
+        MakeRoom = "make-room", "for another connection, or for a body";
+        NoRoom = "no-room", "every other connection waited for a decision";
+        Shutdown = "shutdown", "";
+    }
+}
+
+metrics_label! {
+    /// Why a request was answered without a decision.
+    pub enum RefusedRequest in "reason" {
+        TooLarge = "too-large", "";
+        TooSlow = "too-slow", "its body";
+        Broken = "broken", "its body";
+        NoMemory = "no-memory", "bodies hold all that they may";
+        NoCertificate = "no-certificate", "the client showed none";
+        WrongCertificate = "wrong-certificate", "of the client";
+        NotJson = "not-json", "";
+        Panic = "panic", "";
+    }
+}
+
+metrics_label! {
+    /// What came of a certificate that had changed.
+    pub enum CertificateLoad in "result" {
+        Loaded = "loaded", "";
+        Refused = "refused", "the one before stays";
     }
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use tracing::{info, warn};
+use tracing::{error, info, warn};
 
 use crate::metrics::{Label, Word};
 
@@ -35,6 +35,10 @@ pub enum Part {
     Lease,
     /// The status of rules, which the holder of the Lease writes.
     Status,
+    /// The listener of the webhook.
+    Listener,
+    /// The certificate that the webhook shows, and the authority that it knows its clients by.
+    Certificate,
     /// The watch of a kind that comes and goes with the rules that need it, by the name of its resource: `pods`,
     /// `deployments.apps`.
     Watch(Arc<str>),
@@ -43,7 +47,7 @@ pub enum Part {
 /// How a part is.
 #[derive(Clone, Debug, Eq, PartialEq)]
 enum State {
-    /// It has not done yet what the process needs before it is ready.
+    /// It has not done yet what the process needs before it is ready, or can do it no more.
     Starting(Option<String>),
     Well,
     /// It was well, or the process can do without it, and something is wrong.
@@ -94,6 +98,14 @@ impl Health {
         });
         if changed {
             warn!(%part, error = problem, "Part is not well");
+        }
+    }
+
+    /// Something is wrong with a part without which the process cannot do what it is there for. It is not ready until the part is
+    /// [well](Self::well) again.
+    pub fn failed(&self, part: &Part, problem: &str) {
+        if self.change(part, |_| State::Starting(Some(problem.to_owned()))) {
+            error!(%part, error = problem, "Part has failed");
         }
     }
 
@@ -158,6 +170,8 @@ impl Label for Part {
             Part::Folder => "folder",
             Part::Lease => "lease",
             Part::Status => "status",
+            Part::Listener => "listener",
+            Part::Certificate => "certificate",
             Part::Watch(resource) => resource,
         }
     }
@@ -190,6 +204,18 @@ mod tests {
         assert!(health.is_ready());
         assert_eq!(health.report(), "[!]kinds gone for a minute\n[!]status may not patch\nready\n");
     }
+
+    #[test]
+    fn a_part_that_has_failed_is_why_the_process_is_not_ready() {
+        let health = Health::default();
+        health.expect(&Part::Certificate);
+        health.well(&Part::Certificate);
+        health.failed(&Part::Certificate, "it has expired");
+        assert_eq!(health.report(), "[-]certificate it has expired\nnot ready\n");
+        health.well(&Part::Certificate);
+        assert!(health.is_ready());
+    }
+
     #[test]
     fn a_part_that_comes_and_goes_leaves_nothing() {
         let health = Health::default();

@@ -125,7 +125,7 @@ pub fn register<I: Instrument>(registry: &Registry, name: &str, help: &str) -> I
 }
 
 /// What Prometheus reads.
-pub(crate) fn text(registry: &Registry) -> String {
+pub fn text(registry: &Registry) -> String {
     let mut bytes = Vec::new();
     // Writing to memory fails for a metric without values alone, which the encoder leaves out.
     let _ = TextEncoder::new().encode(&registry.gather(), &mut bytes);

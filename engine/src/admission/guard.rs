@@ -1,0 +1,47 @@
+//! Who may ask the webhook, and in which form.
+
+use axum::{
+    Router,
+    extract::Request,
+    http::{Method, header},
+    middleware::{Next, from_fn},
+    response::{IntoResponse as _, Response},
+};
+
+use super::{refusal::Refusal, tls::Peer};
+
+/// The paths of a router for the API server alone, if clients are asked who they are, and for JSON. Paths beside them stay as they are.
+pub fn for_api_server(router: Router) -> Router {
+    router.route_layer(from_fn(check))
+}
+
+async fn check(request: Request, next: Next) -> Response {
+    match refusal(&request) {
+        Some(refusal) => refusal.into_response(),
+        None => next.run(request).await,
+    }
+}
+
+fn refusal(request: &Request) -> Option<Refusal> {
+    match request.extensions().get() {
+        Some(Peer::Anyone | Peer::ApiServer) => {}
+        // Without an answer to who it is, it is nobody.
+        Some(Peer::Unknown) | None => return Some(Refusal::NoCertificate),
+        Some(Peer::Stranger(reason)) => return Some(Refusal::WrongCertificate(reason.clone())),
+    }
+    // Other methods have no body, and are told so by the router.
+    if request.method() != Method::POST {
+        return None;
+    }
+    let content_type = request.headers().get(header::CONTENT_TYPE);
+    let found = content_type.map(|found| String::from_utf8_lossy(found.as_bytes()).into_owned());
+    let is_json = |found: &str| {
+        let kind = found.split(';').next().unwrap_or_default();
+        kind.trim().eq_ignore_ascii_case("application/json")
+    };
+    match found {
+        Some(found) if is_json(&found) => None,
+        Some(found) => Some(Refusal::NotJson { found }),
+        None => Some(Refusal::NotJson { found: "not named".to_owned() }),
+    }
+}
