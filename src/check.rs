@@ -7,7 +7,7 @@ mod notes;
 mod progress;
 mod queue;
 mod report;
-mod rules;
+pub(crate) mod rules;
 mod skipped;
 mod unknown;
 

@@ -16,7 +16,7 @@ pub(crate) struct CommandLine {
 pub(crate) enum Command {
     Check(check::Arguments),
     Test(test::Arguments),
-    Engine(engine::Arguments),
+    Engine(Box<engine::Arguments>),
     Eval(eval::Arguments),
     Completion(completion::Arguments),
     Version(version::Arguments),

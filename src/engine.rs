@@ -2,6 +2,7 @@
 
 mod config;
 mod logs;
+pub(crate) mod webhook;
 
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs as _};
 use std::path::PathBuf;
@@ -85,9 +86,12 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "SECONDS", env = "PORTAL_LEASE_RETRY", default_value_t = 2)]
     lease_retry: u64,
 
-    /// Judge what enters the cluster (not there yet)
+    /// Judge what enters the cluster: answer the API server's questions by HTTPS. Needs `--tls-cert` and `--tls-key`
     #[arg(long, env = "PORTAL_ADMISSION")]
     admission: bool,
+
+    #[command(flatten)]
+    webhook: webhook::WebhookArguments,
 
     /// Judge what is in the cluster (not there yet)
     #[arg(long, env = "PORTAL_AUDIT")]
@@ -137,9 +141,11 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
 fn settings(arguments: &Arguments) -> anyhow::Result<Settings> {
     let &Arguments { admission, audit, network, actions, .. } = arguments;
     let layers = Layers { admission, audit, network, actions };
-    let names = [("admission", admission), ("audit", audit), ("network", network), ("actions", actions)];
+    let names = [("audit", audit), ("network", network), ("actions", actions)];
     if let Some((layer, _)) = names.iter().find(|(_, is_wanted)| *is_wanted) {
-        bail!("the layer `{layer}` is not there yet: this engine loads rules and reports on them; leave out --{layer}");
+        bail!(
+            "the layer `{layer}` is not there yet: this engine judges requests and reports on rules; leave out --{layer}"
+        );
     }
     if !arguments.rules_from_cluster && arguments.rules_folder.is_none() {
         bail!("there are no rules to load: give --rules-from-cluster, --rules-folder DIR, or both");
@@ -164,6 +170,7 @@ fn settings(arguments: &Arguments) -> anyhow::Result<Settings> {
         rule_selector,
         rules_folder: arguments.rules_folder.clone(),
         timing: timing.context("the times of the Lease do not fit")?,
+        admission: if admission { Some(arguments.webhook.settings(&arguments.namespace)?) } else { None },
     })
 }
 

@@ -2,6 +2,7 @@
 //!
 //! Rules of the cluster are for all engines of it, so each of these tests has a cluster of its own.
 
+mod admission;
 mod bad_input;
 mod day;
 mod folder;

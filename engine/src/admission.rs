@@ -2,8 +2,12 @@
 //! certificate that is followed, limits that hold for whatever the router does, and an end that loses no request.
 
 pub mod guard;
+pub mod judge;
 pub mod limits;
+pub mod namespaces;
+pub mod routes;
 pub mod server;
+pub mod tally;
 pub mod tls;
 
 mod answer;

@@ -4,4 +4,5 @@
 pub mod admission;
 pub mod metrics;
 pub mod run;
+pub mod sinks;
 pub mod status;

@@ -1,7 +1,7 @@
 //! What the engine counts, beside what every process does.
 
 use portal_cluster::{
-    metrics::{Counter, Counters, Gauge},
+    metrics::{Counter, Counters, Gauge, Label, Metric, MetricKind, Seconds, Word},
     metrics_label, metrics_table,
 };
 
@@ -9,6 +9,14 @@ metrics_table! {
     /// What the engine counts.
     EngineMetrics, METRICS {
         status_writes: Counters<StatusWrite> = "portal_status_writes_total", "Writes of rule status.";
+        admission_requests: Counters<AdmissionDecision> =
+            "portal_admission_requests_total", "Reviews that the webhook answered, by the answer.";
+        admission_seconds: Seconds =
+            "portal_admission_latency_seconds", "Time from a review that was read to its answer.";
+        admission_bypass: Counters<NamespaceName> =
+            "portal_admission_bypass_total", "Reviews that no rule was asked about, because the annotation of their namespace says so.";
+        sink_records_lost: Counters<SinkName> =
+            "portal_sink_records_lost_total", "Records of decisions that a sink could not take.";
         connections: Gauge = "portal_admission_connections", "Connections of the webhook that are open.";
         connections_closed: Counters<Closed> =
             "portal_admission_connections_closed_total", "Connections of the webhook that were closed although their client was there.";
@@ -33,6 +41,59 @@ metrics_label! {
         Written = "written", "";
         Conflict = "conflict", "somebody wrote in between; tried again";
         Failed = "failed", "";
+    }
+}
+
+/// What [`crate::admission::tally`] tells when somebody asks: rules come and go, and counting one must not cost the search for its
+/// series.
+pub const RULE_EVALUATIONS: Metric = Metric {
+    name: "portal_rule_evaluations_total",
+    kind: MetricKind::Counter,
+    help: "Objects that a rule was asked about, by what it answered. The rules after the first thousand by name share one series.",
+    labels: &[
+        ("rule", &[]),
+        ("result", &[Word("passed", ""), Word("violated", ""), Word("failed", "the rule could not be evaluated")]),
+    ],
+};
+
+metrics_label! {
+    /// What the webhook answered.
+    pub enum AdmissionDecision in "decision" {
+        Allowed = "allowed", "";
+        Warned = "warned", "allowed with a warning";
+        Denied = "denied", "";
+        Excluded = "excluded", "the namespace is left alone";
+        Bypassed = "bypassed", "the namespace says so";
+        Unknown = "unknown", "no rule is about the kind";
+        Unreadable = "unreadable", "no review";
+    }
+}
+
+impl AdmissionDecision {
+    /// Its word.
+    pub fn name(self) -> &'static str {
+        Self::WORDS[self as usize].0
+    }
+}
+
+metrics_label! {
+    /// A sink.
+    pub enum SinkName in "sink" {
+        Stdout = "stdout", "";
+    }
+}
+
+/// A namespace in which rules were passed by. Few ever are, and at most 256 have series of their own.
+#[derive(Clone, Debug)]
+pub struct NamespaceName(pub String);
+
+impl Label for NamespaceName {
+    const NAME: &'static str = "namespace";
+    const WORDS: &'static [Word] = &[];
+    const IS_OPEN: bool = true;
+
+    fn word(&self) -> &str {
+        &self.0
     }
 }
 

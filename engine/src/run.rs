@@ -2,6 +2,7 @@
 
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
+use std::sync::{Arc, atomic::AtomicBool};
 
 use kube::{Client, core::Selector};
 use portal_cluster::{
@@ -26,14 +27,25 @@ use portal_core::{
 };
 use portal_crds::{PortalClusterRule, PortalRule};
 use tokio::{
-    sync::{mpsc, watch},
+    net::TcpListener,
+    sync::{mpsc, oneshot, watch},
     task::JoinSet,
 };
 use tokio_util::sync::CancellationToken;
 use tracing::{error, info, warn};
 
 use crate::{
+    admission::{
+        judge::{self, Judge},
+        limits::Limits,
+        namespaces::Namespaces,
+        routes::Webhook,
+        server::Server,
+        tally::Tallies,
+        tls::{Certificates, Files},
+    },
     metrics::EngineMetrics,
+    sinks::{OutputSink, Outputs, Stdout},
     status::{Channels, Counters, Writer},
 };
 
@@ -60,16 +72,55 @@ pub struct Settings {
     pub rules_folder: Option<PathBuf>,
     /// The times of the Lease.
     pub timing: Timing,
+    /// How requests are judged. There if the layer is on.
+    pub admission: Option<AdmissionSettings>,
+}
+
+/// How requests are judged.
+#[derive(Clone, Debug)]
+pub struct AdmissionSettings {
+    /// Where the API server reaches the webhook.
+    pub listen: SocketAddr,
+    /// Its certificate, and what is asked of its clients.
+    pub files: Files,
+    /// What its clients may take.
+    pub limits: Limits,
+    /// How it decides.
+    pub judge: judge::Settings,
+    /// Which decisions are printed.
+    pub decision_log: DecisionLog,
+}
+
+/// Which decisions are printed on standard output.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum DecisionLog {
+    /// None.
+    Off,
+    /// Those in which a rule had something to say, or was passed by.
+    Rules,
+    /// All.
+    All,
+}
+
+/// What the layer that judges requests is made of, before there is a way to the API server.
+struct Admission {
+    settings: AdmissionSettings,
+    listener: TcpListener,
+    certificates: Arc<Certificates>,
+    tallies: Tallies,
+    metrics: EngineMetrics,
 }
 
 /// Why an engine could not start.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The address is taken, or is not of this machine.
-    #[error("could not listen on {address}: {source}; choose another address with --listen")]
+    #[error("could not listen on {address}: {source}; choose another address with {flag}")]
     Listen {
         /// The address.
         address: SocketAddr,
+        /// The flag that says it.
+        flag: &'static str,
         /// Why.
         #[source]
         source: std::io::Error,
@@ -101,20 +152,32 @@ where
     let engine_metrics = EngineMetrics::register(&registry);
     health.expect(&Part::ApiServer);
     health.expect(&Part::Kinds);
-    let (listener, listen) =
-        server::bind(settings.listen).await.map_err(|source| Error::Listen { address: settings.listen, source })?;
+    let (listener, listen) = bind(settings.listen, "--listen").await?;
+    let admission = match settings.admission.clone() {
+        Some(admission) => Some(Admission::prepare(admission, &health, &engine_metrics, &registry).await?),
+        None => None,
+    };
     info!(%listen, instance = settings.instance, "Engine starts");
 
     let mut tasks = JoinSet::new();
     let served = Served { health: health.clone(), metrics: metrics.clone(), registry };
-    tasks.spawn(server::serve(listener, served, shutdown.clone()));
-    let Some(runtime) = Runtime::connect(connect, health, metrics, shutdown).await else { return Ok(true) };
+    // What requests are judged by has to go on until the last of them is answered.
+    let end_of_parts = CancellationToken::new();
+    tasks.spawn(server::serve(listener, served, end_of_parts.clone()));
+    let connecting = Runtime::connect(connect, health.clone(), metrics, end_of_parts.clone());
+    let Some(runtime) = shutdown.run_until_cancelled(connecting).await.flatten() else {
+        end_of_parts.cancel();
+        return Ok(end(tasks).await);
+    };
 
     let (updates, updates_in) = mpsc::channel(QUEUE);
     let (reports, reports_in) = mpsc::channel(QUEUE);
     let (waiting, waiting_in) = watch::channel(false);
     tasks.spawn(kinds::follow(runtime.clone(), updates.clone(), waiting_in));
-    let holder = settings.may_write().then(|| want_lease(&mut tasks, &runtime, &settings, listen));
+    let holder = settings.may_write().then(|| want_lease(&mut tasks, &runtime, &settings, listen, &shutdown));
+    let in_force = InForce::default();
+    let serving = admission.map(|admission| admission.start(&mut tasks, &runtime, &in_force, &shutdown));
+    tasks.spawn(stop(shutdown, health, serving, end_of_parts));
     if let (true, Some(holder)) = (settings.rules_from_cluster, holder) {
         let seen_in = follow_rules(&mut tasks, &runtime, &settings, &updates);
         let writer = Writer::new(runtime.clone(), engine_metrics, &settings, holder);
@@ -127,7 +190,7 @@ where
     drop(updates);
     let intake = Intake {
         layers: settings.layers,
-        in_force: InForce::default(),
+        in_force,
         reports,
         waiting,
         health: runtime.health,
@@ -135,6 +198,88 @@ where
     };
     tasks.spawn(intake.run(updates_in, runtime.shutdown));
     Ok(end(tasks).await)
+}
+
+/// When the engine is told to end, says at once that it is not ready, lets the webhook answer what still comes, and ends the other
+/// parts after it.
+async fn stop(
+    shutdown: CancellationToken,
+    health: Health,
+    serving: Option<oneshot::Receiver<()>>,
+    end_of_parts: CancellationToken,
+) {
+    shutdown.cancelled().await;
+    if let Some(serving) = serving {
+        health.ends(&Part::Listener);
+        // An error means that the server is gone too.
+        let _ = serving.await;
+    }
+    end_of_parts.cancel();
+}
+
+async fn bind(address: SocketAddr, flag: &'static str) -> Result<(TcpListener, SocketAddr), Error> {
+    server::bind(address).await.map_err(|source| Error::Listen { address, flag, source })
+}
+
+impl Admission {
+    /// Does what can be done before there is a way to the API server.
+    async fn prepare(
+        settings: AdmissionSettings,
+        health: &Health,
+        metrics: &EngineMetrics,
+        registry: &Registry,
+    ) -> Result<Admission, Error> {
+        for part in [Part::Certificate, Part::Listener, Part::Namespaces] {
+            health.expect(&part);
+        }
+        let (listener, listen) = bind(settings.listen, "--admission-listen").await?;
+        info!(%listen, "The webhook listens");
+        let certificates = Certificates::new(settings.files.clone(), health.clone(), metrics.clone());
+        let tallies = Tallies::default();
+        tallies.register(registry);
+        Ok(Admission { settings, listener, certificates, tallies, metrics: metrics.clone() })
+    }
+
+    /// Starts to answer. What comes back tells when the last answer was given.
+    fn start(
+        self,
+        tasks: &mut JoinSet<()>,
+        runtime: &Runtime,
+        in_force: &InForce,
+        shutdown: &CancellationToken,
+    ) -> oneshot::Receiver<()> {
+        let Admission { settings, listener, certificates, tallies, metrics } = self;
+        let (namespaces, watching) = Namespaces::follow(runtime);
+        tasks.spawn(watching);
+        tasks.spawn(Arc::clone(&certificates).follow(runtime.shutdown.clone()));
+        let sinks: Vec<Box<dyn OutputSink>> = match settings.decision_log {
+            DecisionLog::Off => Vec::new(),
+            log => vec![Box::new(Stdout { all: log == DecisionLog::All })],
+        };
+        let webhook = Webhook {
+            judge: Judge { in_force: in_force.clone(), namespaces, settings: Arc::new(settings.judge) },
+            tallies,
+            health: runtime.health.clone(),
+            outputs: Outputs::start(sinks, &metrics.sink_records_lost),
+            metrics: metrics.clone(),
+            was_ready: AtomicBool::new(false),
+        };
+        let server = Server {
+            router: webhook.router(),
+            certificates,
+            limits: settings.limits,
+            health: runtime.health.clone(),
+            metrics,
+        };
+        let (ended, has_ended) = oneshot::channel();
+        let shutdown = shutdown.clone();
+        tasks.spawn(async move {
+            server.serve(listener, shutdown).await;
+            // Nobody listens if the process ends otherwise.
+            let _ = ended.send(());
+        });
+        has_ended
+    }
 }
 
 /// Starts to watch the rules of the cluster. Returns where the objects come out that it sees, for whoever writes their status.
@@ -156,7 +301,13 @@ fn follow_rules(
 }
 
 /// Starts the task that tries to get the Lease. Others reach this replica at the port of `listen`.
-fn want_lease(tasks: &mut JoinSet<()>, runtime: &Runtime, settings: &Settings, listen: SocketAddr) -> Holder {
+fn want_lease(
+    tasks: &mut JoinSet<()>,
+    runtime: &Runtime,
+    settings: &Settings,
+    listen: SocketAddr,
+    shutdown: &CancellationToken,
+) -> Holder {
     if settings.address.is_none() {
         warn!("The address of this replica is not known, so that other replicas cannot reach it: give --address");
     }
@@ -167,7 +318,8 @@ fn want_lease(tasks: &mut JoinSet<()>, runtime: &Runtime, settings: &Settings, l
         address: settings.address.map(|address| SocketAddr::new(address, listen.port()).to_string()),
         timing: settings.timing,
     };
-    let (holder, task) = Holder::start(runtime.client.clone(), &candidacy, runtime.shutdown.clone());
+    // Others may hold while this replica still answers requests.
+    let (holder, task) = Holder::start(runtime.client.clone(), &candidacy, shutdown.clone());
     tasks.spawn(join(task));
     tasks.spawn(follow_lease(holder.clone(), runtime.clone()));
     holder
@@ -222,6 +374,7 @@ mod tests {
                 rule_selector: Selector::default(),
                 rules_folder: Some("rules".into()),
                 timing: Timing::default(),
+                admission: None,
             };
             settings.may_write()
         };

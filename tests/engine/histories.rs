@@ -43,6 +43,7 @@ impl Engine {
             rule_selector: portal_cluster::rules::selector::parse(&selector).unwrap(),
             rules_folder: None,
             timing: Timing::default(),
+            admission: None,
         };
         let shutdown = CancellationToken::new();
         let (counters, counters_in) = mpsc::channel(1000);

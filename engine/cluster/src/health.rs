@@ -35,6 +35,8 @@ pub enum Part {
     Lease,
     /// The status of rules, which the holder of the Lease writes.
     Status,
+    /// The watch of namespaces, for the bypass and for selectors.
+    Namespaces,
     /// The listener of the webhook.
     Listener,
     /// The certificate that the webhook shows, and the authority that it knows its clients by.
@@ -109,6 +111,13 @@ impl Health {
         }
     }
 
+    /// A part ends, because the process is to end: it is not ready any more.
+    pub fn ends(&self, part: &Part) {
+        if self.change(part, |_| State::Starting(Some("it ends, because the process does".to_owned()))) {
+            info!(%part, "Part ends");
+        }
+    }
+
     /// A part is gone, and with it whatever it said.
     pub fn forget(&self, part: &Part) {
         self.states().remove(part);
@@ -155,8 +164,13 @@ impl Health {
 /// The label of what is counted per watch.
 impl Label for Part {
     const NAME: &'static str = "watch";
-    const WORDS: &'static [Word] =
-        &[Word("cluster-rules", ""), Word("rules", ""), Word("definitions", ""), Word("api-services", "")];
+    const WORDS: &'static [Word] = &[
+        Word("cluster-rules", ""),
+        Word("rules", ""),
+        Word("definitions", ""),
+        Word("api-services", ""),
+        Word("namespaces", ""),
+    ];
     const IS_OPEN: bool = true;
 
     fn word(&self) -> &str {
@@ -170,6 +184,7 @@ impl Label for Part {
             Part::Folder => "folder",
             Part::Lease => "lease",
             Part::Status => "status",
+            Part::Namespaces => "namespaces",
             Part::Listener => "listener",
             Part::Certificate => "certificate",
             Part::Watch(resource) => resource,

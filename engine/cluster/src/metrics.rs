@@ -10,7 +10,7 @@ use crate::{health::Part, metrics_label};
 
 pub use prometheus::Registry;
 
-pub use self::family::{Counter, Counters, Gauge, Gauges};
+pub use self::family::{Counter, Counters, Gauge, Gauges, Seconds};
 pub use self::label::{Label, Word};
 
 /// A row of a table, for the reference page.
@@ -18,20 +18,31 @@ pub use self::label::{Label, Word};
 pub struct Metric {
     /// Its name.
     pub name: &'static str,
-    /// Whether it only grows.
-    pub is_counter: bool,
+    /// How its values are to be read.
+    pub kind: MetricKind,
     /// What it counts.
     pub help: &'static str,
-    /// Its label, if it has one, and the words that the label can be.
-    pub label: Option<(&'static str, &'static [Word])>,
+    /// Its labels, and the words that each can be.
+    pub labels: &'static [(&'static str, &'static [Word])],
+}
+
+/// How the values of a metric are to be read.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum MetricKind {
+    /// It only grows.
+    Counter,
+    /// It says how much there is.
+    Gauge,
+    /// It counts how often something was how large.
+    Histogram,
 }
 
 /// What a row of a table is made into.
 pub trait Instrument: Sized {
-    /// Whether it only grows.
-    const IS_COUNTER: bool;
-    /// Its label and the words of it.
-    const LABEL: Option<(&'static str, &'static [Word])>;
+    /// How its values are to be read.
+    const KIND: MetricKind;
+    /// Its labels, and the words that each can be.
+    const LABELS: &'static [(&'static str, &'static [Word])];
 
     /// An instrument that has counted nothing yet.
     fn new(name: &str, help: &str) -> Self;
@@ -54,9 +65,9 @@ macro_rules! metrics_table {
         /// The rows of the table, in the order of the page.
         pub const $rows: &[$crate::metrics::Metric] = &[$($crate::metrics::Metric {
             name: $name,
-            is_counter: <$instrument as $crate::metrics::Instrument>::IS_COUNTER,
+            kind: <$instrument as $crate::metrics::Instrument>::KIND,
             help: $help,
-            label: <$instrument as $crate::metrics::Instrument>::LABEL,
+            labels: <$instrument as $crate::metrics::Instrument>::LABELS,
         }),+];
 
         impl $table {
@@ -95,6 +106,7 @@ metrics_label! {
         Active = "active", "";
         Refused = "refused", "";
         Waiting = "waiting", "for a kind";
+        Unsupported = "unsupported", "they look other objects up";
         Disabled = "disabled", "";
         Shadowed = "shadowed", "by a file's rule of the same name";
     }

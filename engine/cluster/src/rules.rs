@@ -95,6 +95,8 @@ pub enum Outcome {
     Refused(Vec<Diagnostic>),
     /// It names a kind that is not served, which may come.
     Waiting(Vec<Diagnostic>),
+    /// It looks other objects up, which this engine cannot do.
+    LooksUp,
     /// A file has a rule of the same name, and files come first.
     Shadowed(PathBuf),
 }

@@ -35,6 +35,8 @@ pub struct Evaluation {
     pub violations: Vec<Violation>,
     /// Rules that could not be evaluated. Admission treats these as denials when failing closed.
     pub failures: Vec<Failure>,
+    /// The rules that were asked, by their places in the set.
+    pub asked: Vec<usize>,
     /// Violations that could not be told in full, because what puts them into words panicked. They are violations all the
     /// same; the caller counts these.
     pub unexplained: Vec<Failure>,
@@ -93,12 +95,18 @@ pub fn evaluate_until(
     let mut evaluation = Evaluation::default();
     let mut arena = Arena::new();
     let mut is_late = false;
-    for (rule, judged) in rules.for_kind(event.kind) {
+    for (number, rule, judged) in rules.numbered(event.kind) {
         is_late = is_late || is_over();
-        match is_late {
-            true if is_for(rule, judged, event) => evaluation.fail(rule, None, EvaluationError::TooLate),
-            true => {}
+        let is_asked = match is_late {
+            true if is_for(rule, judged, event) => {
+                evaluation.fail(rule, None, EvaluationError::TooLate);
+                true
+            }
+            true => false,
             false => evaluation.consider(rule, judged, lookup, event, limits, &mut arena),
+        };
+        if is_asked {
+            evaluation.asked.push(number);
         }
     }
     evaluation.reads.sort();
@@ -130,6 +138,7 @@ fn is_for(rule: &Rule, judged: &JudgedKind, event: &Event<'_>) -> bool {
 }
 
 impl Evaluation {
+    /// Asks a rule, if it is for the event. Returns whether it was.
     fn consider(
         &mut self,
         rule: &Rule,
@@ -138,10 +147,11 @@ impl Evaluation {
         event: &Event<'_>,
         limits: &Limits,
         arena: &mut Arena,
-    ) {
+    ) -> bool {
         if !is_for(rule, judged, event) {
-            return;
+            return false;
         }
+        let failures = self.failures.len();
         let is_match = match rule.matching.verdict(event, judged) {
             Verdict::Differs => false,
             Verdict::Matches => true,
@@ -150,6 +160,8 @@ impl Evaluation {
         if is_match {
             self.judge(rule, judged, lookup, event, limits, arena);
         }
+        // Whether it is for the event may have been what could not be found out.
+        is_match || self.failures.len() > failures
     }
 
     /// Whether the labels of the event's namespace fit. Nothing if that cannot be told, which is a failure of the rule.

@@ -137,7 +137,12 @@ impl JudgedKind {
 impl Rule {
     /// Whether it asks for other objects than the one that is judged.
     pub fn looks_up(&self) -> bool {
-        self.lookups.iter().any(Option::is_some) || self.matching.namespace_selector.is_some()
+        self.reads_others() || self.matching.namespace_selector.is_some()
+    }
+
+    /// Whether its expression reads other objects than the one that is judged.
+    pub fn reads_others(&self) -> bool {
+        self.lookups.iter().any(Option::is_some)
     }
 }
 
@@ -170,10 +175,15 @@ impl RuleSet {
 
     /// The rules that name a kind, with what they know of it.
     pub fn for_kind(&self, kind: &Kind) -> impl Iterator<Item = (&Rule, &JudgedKind)> {
+        self.numbered(kind).map(|(_, rule, judged)| (rule, judged))
+    }
+
+    /// The same, with the places of the rules in the set.
+    pub(crate) fn numbered(&self, kind: &Kind) -> impl Iterator<Item = (usize, &Rule, &JudgedKind)> {
         let found = self.kinds.get(&key(kind)).map(|kind| &*self.judges[*kind]).unwrap_or_default();
         found.iter().map(|(number, place)| {
             let rule = &self.rules[*number];
-            (&**rule, &rule.judged[*place])
+            (*number, &**rule, &rule.judged[*place])
         })
     }
 }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
 use portal_document::Node;
 use portal_expr::Value;
 
@@ -40,6 +41,21 @@ impl Selector {
     /// A selector of these requirements.
     pub fn new(requirements: impl IntoIterator<Item = Requirement>) -> Selector {
         Selector { requirements: requirements.into_iter().collect() }
+    }
+
+    /// A selector as Kubernetes writes them. Says what is wrong with one that can never fit.
+    pub fn of(selector: &LabelSelector) -> Result<Selector, String> {
+        let mut requirements = Vec::new();
+        for (key, value) in selector.match_labels.iter().flatten() {
+            let test = Test::In(BTreeSet::from([value.clone()]));
+            requirements.push(Requirement { key: key.clone(), test });
+        }
+        for expression in selector.match_expressions.iter().flatten() {
+            let values = expression.values.iter().flatten().cloned().collect();
+            let test = Test::new(&expression.operator, values)?;
+            requirements.push(Requirement { key: expression.key.clone(), test });
+        }
+        Ok(Selector::new(requirements))
     }
 
     /// Reads a selector from a rule's argument: a map of labels, or a LabelSelector. Says what is wrong otherwise.

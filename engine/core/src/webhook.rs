@@ -44,14 +44,21 @@ pub struct Settings {
     pub own_namespaces: BTreeSet<String>,
     /// Portal's own accounts, as `system:serviceaccount:NAMESPACE:NAME`.
     pub own_accounts: BTreeSet<String>,
-    /// The rules that the instance serves, by their labels.
-    pub rule_selector: LabelSelector,
-    /// Whether a rule is refused if its author may not read what it reads.
-    pub enforces_author_check: bool,
+    /// How Portal's own rules are judged when they are written, if they are.
+    pub own_rules: Option<OwnRules>,
     /// The namespace in which the way from the API server to the engine is tried, if it is.
     pub probe_namespace: Option<String>,
     /// What the configuration goes with.
     pub owner: Option<OwnerReference>,
+}
+
+/// How Portal's own rules are judged when they are written.
+#[derive(Clone, Debug, Default)]
+pub struct OwnRules {
+    /// The rules that the instance serves, by their labels.
+    pub selector: LabelSelector,
+    /// Whether a rule is refused if its author may not read what it reads.
+    pub enforces_author_check: bool,
 }
 
 /// Where the API server finds an engine.
@@ -113,7 +120,7 @@ pub fn configuration(requirements: &Requirements, settings: &Settings) -> Valida
     let label = |key: &str, value: &str| (key.to_owned(), value.to_owned());
     let mut webhooks = for_cluster_rules(requirements, settings);
     webhooks.extend(for_namespaced_rules(requirements, settings));
-    webhooks.push(for_own_rules(settings));
+    webhooks.extend(settings.own_rules.as_ref().map(|own_rules| for_own_rules(own_rules, settings)));
     webhooks.extend(settings.probe_namespace.as_deref().map(|namespace| for_probe(namespace, settings)));
     // A platform that edits webhook configurations leaves those alone that say so.
     let left_alone = label("admissions.enforcer/disabled", "true");
@@ -187,7 +194,7 @@ fn entry(
     }
     ValidatingWebhook {
         namespace_selector: Some(selector.clone()),
-        match_conditions: Some(match_conditions),
+        match_conditions: Some(match_conditions).filter(|conditions| !conditions.is_empty()),
         rules: Some(rules_of(requests)),
         failure_policy: Some(policy(key.is_closed)),
         ..settings.webhook(name, &path(key.class))
@@ -195,7 +202,7 @@ fn entry(
 }
 
 /// Whoever writes a rule is told at once what is wrong with it.
-fn for_own_rules(settings: &Settings) -> ValidatingWebhook {
+fn for_own_rules(own_rules: &OwnRules, settings: &Settings) -> ValidatingWebhook {
     ValidatingWebhook {
         rules: Some(vec![RuleWithOperations {
             api_groups: Some(vec!["portal.io".to_owned()]),
@@ -204,9 +211,9 @@ fn for_own_rules(settings: &Settings) -> ValidatingWebhook {
             resources: Some(vec!["portalclusterrules".to_owned(), "portalrules".to_owned()]),
             scope: Some("*".to_owned()),
         }]),
-        object_selector: Some(settings.rule_selector.clone()),
-        match_conditions: Some(settings.not_our_own()),
-        failure_policy: Some(policy(settings.enforces_author_check)),
+        object_selector: Some(own_rules.selector.clone()),
+        match_conditions: Some(settings.not_our_own()).filter(|conditions| !conditions.is_empty()),
+        failure_policy: Some(policy(own_rules.enforces_author_check)),
         ..settings.webhook("own-rules", OWN_RULES_PATH)
     }
 }
@@ -318,23 +325,24 @@ fn has(reach: &Reach, namespace: &str) -> bool {
 
 /// The requests as the API server takes them. Resources of a group with the same versions and operations stand together.
 fn rules_of(requests: &Requests<'_>) -> Vec<RuleWithOperations> {
-    let mut alike: BTreeMap<(&str, &[String], bool, Vec<String>), Vec<String>> = BTreeMap::new();
+    let mut rules: Vec<RuleWithOperations> = Vec::new();
     for (resource, operations) in requests {
         let kind = &resource.kind;
-        let key = (&*kind.group, resource.versions(), kind.namespaced, words(operations.iter().copied()));
-        alike.entry(key).or_default().push(resource.resource());
+        let rule = RuleWithOperations {
+            api_groups: Some(vec![kind.group.clone()]),
+            api_versions: Some(resource.versions().to_vec()),
+            operations: Some(words(operations.iter().copied())),
+            resources: None,
+            scope: Some(if kind.namespaced { "Namespaced" } else { "Cluster" }.to_owned()),
+        };
+        let is_alike = |known: &RuleWithOperations| RuleWithOperations { resources: None, ..known.clone() } == rule;
+        let place = rules.iter().position(is_alike).unwrap_or_else(|| {
+            rules.push(rule.clone());
+            rules.len() - 1
+        });
+        rules[place].resources.get_or_insert_default().push(resource.resource());
     }
-    let rules = alike.into_iter().map(|((group, versions, namespaced, operations), mut resources)| {
-        resources.sort();
-        RuleWithOperations {
-            api_groups: Some(vec![group.to_owned()]),
-            api_versions: Some(versions.to_vec()),
-            operations: Some(operations),
-            resources: Some(resources),
-            scope: Some(if namespaced { "Namespaced" } else { "Cluster" }.to_owned()),
-        }
-    });
-    rules.collect()
+    rules
 }
 
 fn words(operations: impl IntoIterator<Item = Operation>) -> Vec<String> {

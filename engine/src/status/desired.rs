@@ -209,6 +209,7 @@ impl Wanted<'_> {
             match active.and_then(|found| found["reason"].as_str()) {
                 Some("Disabled") => continue,
                 Some("KindNotServed") => waits = Some(("KindNotServed", say(active))),
+                Some("LookupsNotSupported") => return Sum::Stuck("LookupsNotSupported", say(active)),
                 // For a reason that this release does not know.
                 _ if !is_active => waits = Some(("NotActive", say(active))),
                 _ => {}
@@ -271,6 +272,10 @@ fn verdicts(report: &Report) -> (Verdict, Verdict) {
         }
         Outcome::Disabled => (accepted(), Verdict("False", "Disabled", "the rule is switched off".to_owned())),
         Outcome::Waiting(found) => (accepted(), Verdict("False", "KindNotServed", first_message(found))),
+        Outcome::LooksUp => {
+            let message = "the rule looks other objects up, which this release judges in files alone";
+            (accepted(), Verdict("False", "LookupsNotSupported", message.to_owned()))
+        }
         Outcome::Refused(found) => {
             let message = first_message(found);
             (Verdict("False", "Refused", message), Verdict("False", "Refused", "the rule cannot be used".to_owned()))

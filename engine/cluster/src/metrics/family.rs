@@ -5,15 +5,21 @@ use std::fmt;
 use std::marker::PhantomData;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use prometheus::{IntCounter, IntCounterVec, IntGauge, IntGaugeVec, Opts, core::Collector};
+use prometheus::{Histogram, HistogramOpts, IntCounter, IntCounterVec, IntGauge, IntGaugeVec, Opts, core::Collector};
 
-use super::{Instrument, Label, Word};
+use super::{Instrument, Label, MetricKind, Word};
 
 /// Counts what only grows.
 pub type Counter = IntCounter;
 
 /// Says how much there is.
 pub type Gauge = IntGauge;
+
+/// How long something took, from a tenth of a millisecond to the time after which the API server gives up.
+pub type Seconds = Histogram;
+
+/// The bounds of what is counted together, in seconds. Of an answer that takes less than the first nobody notices anything.
+const SECONDS: [f64; 12] = [0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.1, 0.5, 2.0, 5.0];
 
 /// Counters that a label tells apart.
 pub type Counters<L> = Family<IntCounterVec, L>;
@@ -33,8 +39,8 @@ pub struct Family<V, L> {
 pub trait Vector: Collector + Clone {
     /// One of the series.
     type Series;
-    /// Whether it only grows.
-    const IS_COUNTER: bool;
+    /// How its values are to be read.
+    const KIND: MetricKind;
 
     /// No series yet.
     fn new(name: &str, help: &str, label: &str) -> Self;
@@ -92,8 +98,8 @@ impl<V, L: Label> fmt::Debug for Family<V, L> {
 }
 
 impl<V: Vector + 'static, L: Label> Instrument for Family<V, L> {
-    const IS_COUNTER: bool = V::IS_COUNTER;
-    const LABEL: Option<(&'static str, &'static [Word])> = Some((L::NAME, L::WORDS));
+    const KIND: MetricKind = V::KIND;
+    const LABELS: &'static [(&'static str, &'static [Word])] = &[(L::NAME, L::WORDS)];
 
     fn new(name: &str, help: &str) -> Self {
         Family { series: V::new(name, help, L::NAME), names: Arc::default(), label: PhantomData }
@@ -105,8 +111,8 @@ impl<V: Vector + 'static, L: Label> Instrument for Family<V, L> {
 }
 
 impl Instrument for Counter {
-    const IS_COUNTER: bool = true;
-    const LABEL: Option<(&'static str, &'static [Word])> = None;
+    const KIND: MetricKind = MetricKind::Counter;
+    const LABELS: &'static [(&'static str, &'static [Word])] = &[];
 
     fn new(name: &str, help: &str) -> Self {
         IntCounter::new(name, help).expect("the names of a table are valid")
@@ -118,8 +124,8 @@ impl Instrument for Counter {
 }
 
 impl Instrument for Gauge {
-    const IS_COUNTER: bool = false;
-    const LABEL: Option<(&'static str, &'static [Word])> = None;
+    const KIND: MetricKind = MetricKind::Gauge;
+    const LABELS: &'static [(&'static str, &'static [Word])] = &[];
 
     fn new(name: &str, help: &str) -> Self {
         IntGauge::new(name, help).expect("the names of a table are valid")
@@ -130,9 +136,23 @@ impl Instrument for Gauge {
     }
 }
 
+impl Instrument for Seconds {
+    const KIND: MetricKind = MetricKind::Histogram;
+    const LABELS: &'static [(&'static str, &'static [Word])] = &[];
+
+    fn new(name: &str, help: &str) -> Self {
+        let options = HistogramOpts::new(name, help).buckets(SECONDS.to_vec());
+        Histogram::with_opts(options).expect("the names of a table are valid")
+    }
+
+    fn collector(&self) -> Box<dyn Collector> {
+        Box::new(self.clone())
+    }
+}
+
 impl Vector for IntCounterVec {
     type Series = IntCounter;
-    const IS_COUNTER: bool = true;
+    const KIND: MetricKind = MetricKind::Counter;
 
     fn new(name: &str, help: &str, label: &str) -> Self {
         IntCounterVec::new(Opts::new(name, help), &[label]).expect("the names of a table are valid")
@@ -154,7 +174,7 @@ impl Vector for IntCounterVec {
 
 impl Vector for IntGaugeVec {
     type Series = IntGauge;
-    const IS_COUNTER: bool = false;
+    const KIND: MetricKind = MetricKind::Gauge;
 
     fn new(name: &str, help: &str, label: &str) -> Self {
         IntGaugeVec::new(Opts::new(name, help), &[label]).expect("the names of a table are valid")

@@ -61,6 +61,8 @@ pub struct Totals {
     pub refused: usize,
     /// Rules that wait for a kind.
     pub waiting: usize,
+    /// Rules that look other objects up.
+    pub unsupported: usize,
     /// Rules that say that they are switched off.
     pub disabled: usize,
     /// Rules of the cluster that have the name of a rule in a file.
@@ -97,6 +99,8 @@ struct Held {
 #[derive(Default)]
 struct Compiled {
     rule: Option<Arc<Rule>>,
+    /// Whether there is no rule because it looks other objects up.
+    looks_up: bool,
     diagnostics: Vec<Diagnostic>,
 }
 
@@ -177,6 +181,7 @@ impl Index {
                 RuleState::Disabled => totals.disabled += 1,
                 RuleState::Refused => totals.refused += 1,
                 RuleState::Waiting => totals.waiting += 1,
+                RuleState::Unsupported => totals.unsupported += 1,
                 RuleState::Shadowed => totals.shadowed += 1,
             }
         }
@@ -272,7 +277,9 @@ impl Index {
     fn compile(&self, source: &RuleSource) -> Compiled {
         let Some(kinds) = &self.kinds else { return Compiled::default() };
         let (rule, diagnostics) = compile_rule(source, kinds, &*self.language);
-        Compiled { rule: rule.map(Arc::new), diagnostics }
+        // Requests are judged, and there is no cache that could answer what such a rule asks.
+        let looks_up = self.layers.admission && rule.as_ref().is_some_and(Rule::reads_others);
+        Compiled { rule: rule.filter(|_| !looks_up).map(Arc::new), looks_up, diagnostics }
     }
 
     /// Puts the rule that a name stands for into the set. Returns whether that changed the set.
@@ -348,6 +355,9 @@ impl Compiled {
     }
 
     fn state(&self) -> RuleState {
+        if self.looks_up {
+            return RuleState::Unsupported;
+        }
         if self.errors().next().is_none() {
             // The compiler leaves out what is switched off, and says nothing about it.
             return if self.rule.is_some() { RuleState::Active } else { RuleState::Disabled };
@@ -361,6 +371,7 @@ impl Compiled {
             RuleState::Active => Outcome::Active,
             RuleState::Disabled => Outcome::Disabled,
             RuleState::Waiting => Outcome::Waiting(errors()),
+            RuleState::Unsupported => Outcome::LooksUp,
             RuleState::Refused | RuleState::Shadowed => Outcome::Refused(errors()),
         }
     }

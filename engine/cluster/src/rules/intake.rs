@@ -104,6 +104,7 @@ impl Intake {
             (RuleState::Active, totals.active),
             (RuleState::Refused, totals.refused),
             (RuleState::Waiting, totals.waiting),
+            (RuleState::Unsupported, totals.unsupported),
             (RuleState::Disabled, totals.disabled),
             (RuleState::Shadowed, totals.shadowed),
         ] {
@@ -167,6 +168,7 @@ fn log(rule: &str, report: Option<&Report>) {
             warn!(rule, file = %path.display(), "Rule has the name of a rule in a file, which comes first");
         }
         Some(Outcome::Waiting(_)) => info!(rule, "Rule waits for a kind"),
+        Some(Outcome::LooksUp) => warn!(rule, "Rule looks other objects up, which this engine cannot do"),
         Some(Outcome::Active | Outcome::Disabled) | None => {}
     }
     for diagnostic in report.into_iter().flat_map(|report| &report.warnings) {

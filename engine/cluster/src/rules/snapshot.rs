@@ -13,6 +13,8 @@ pub struct Snapshot {
     pub rules: RuleSet,
     /// What the API server served when the rules were compiled: the same kinds that the rules name.
     pub kinds: Arc<Kinds>,
+    /// Its place in the order of those that were in force in this process.
+    pub number: u64,
     layers: Layers,
     requirements: OnceLock<Requirements>,
 }
@@ -24,7 +26,7 @@ pub struct InForce(Arc<ArcSwap<Snapshot>>);
 impl Snapshot {
     /// A snapshot for an engine with these layers.
     pub fn new(rules: RuleSet, kinds: Arc<Kinds>, layers: Layers) -> Snapshot {
-        Snapshot { rules, kinds, layers, requirements: OnceLock::new() }
+        Snapshot { rules, kinds, number: 0, layers, requirements: OnceLock::new() }
     }
 
     /// What the rules need. Worked out when somebody first asks: with thousands of rules it takes longer than the swap, for
@@ -40,8 +42,9 @@ impl InForce {
         self.0.load_full()
     }
 
-    /// Puts another snapshot in force.
+    /// Puts another snapshot in force. Called by one task alone.
     pub(super) fn swap(&self, snapshot: Snapshot) {
-        self.0.store(Arc::new(snapshot));
+        let number = self.0.load().number + 1;
+        self.0.store(Arc::new(Snapshot { number, ..snapshot }));
     }
 }

@@ -1,9 +1,7 @@
 //! Which objects a rule is for.
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
 use portal_crds::{Exception, Globs, Match};
 use portal_expr::Moment;
 
@@ -12,7 +10,7 @@ use crate::{
     kinds::Kind,
     object::Visible,
     rule::{JudgedKind, glob},
-    selector::{Requirement, Selector, Test},
+    selector::Selector,
 };
 
 /// What of `match` does not depend on the kind, and the exceptions.
@@ -61,7 +59,7 @@ impl Matching {
         own_namespace: Option<String>,
         namespace: Option<&Arc<Kind>>,
     ) -> Result<Matching, String> {
-        let namespace_selector = matching.namespace_selector.as_ref().map(selector).transpose()?;
+        let namespace_selector = matching.namespace_selector.as_ref().map(Selector::of).transpose()?;
         let namespace_selector = namespace_selector
             .zip(namespace)
             .map(|(selector, kind)| NamespaceSelector { kind: Arc::clone(kind), selector });
@@ -79,7 +77,7 @@ impl Matching {
             own_namespace,
             namespaces: matching.namespaces.clone().unwrap_or_default(),
             namespace_selector,
-            label_selector: matching.label_selector.as_ref().map(selector).transpose()?,
+            label_selector: matching.label_selector.as_ref().map(Selector::of).transpose()?,
             names: matching.names.clone(),
             exceptions: exceptions.iter().map(excepted).collect::<Result<_, _>>()?,
         })
@@ -147,20 +145,6 @@ impl From<portal_crds::Operation> for Operation {
             portal_crds::Operation::Connect => Operation::Connect,
         }
     }
-}
-
-fn selector(selector: &LabelSelector) -> Result<Selector, String> {
-    let mut requirements = Vec::new();
-    for (key, value) in selector.match_labels.iter().flatten() {
-        let test = Test::In(BTreeSet::from([value.clone()]));
-        requirements.push(Requirement { key: key.clone(), test });
-    }
-    for expression in selector.match_expressions.iter().flatten() {
-        let values = expression.values.iter().flatten().cloned().collect();
-        let test = Test::new(&expression.operator, values)?;
-        requirements.push(Requirement { key: expression.key.clone(), test });
-    }
-    Ok(Selector::new(requirements))
 }
 
 /// The first moment that is not excepted any more: the end of a day, or a moment.

@@ -1,0 +1,108 @@
+//! Namespaces as they are now: for the bypass, and for rules and instances that select namespaces by their labels.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::{Arc, PoisonError, RwLock};
+use std::time::Duration;
+
+use http::Request;
+use kube::{Api, Client, api::ApiResource, runtime::watcher::Event};
+use portal_cluster::{
+    health::Part,
+    runtime::Runtime,
+    watch::{Events, Form, Watched, explain},
+};
+use portal_core::{
+    kinds::{Kind, Kinds},
+    object::Object,
+};
+use portal_document::{Error, Node, Options};
+
+/// What is known of namespaces. A clone knows the same.
+#[derive(Clone)]
+pub struct Namespaces {
+    client: Client,
+    known: Known,
+}
+
+/// Written by the watch alone.
+type Known = Arc<RwLock<HashMap<String, Arc<Object<'static>>>>>;
+
+/// A Namespace as rules may see it.
+#[derive(Clone, Debug)]
+struct NamespaceObject(Arc<Object<'static>>);
+
+/// How long a direct read may take. A request waits for it, and has more to do afterwards.
+const READ_DEADLINE: Duration = Duration::from_secs(1);
+
+impl Namespaces {
+    /// Begins to watch namespaces. The task ends with the process.
+    pub fn follow(runtime: &Runtime) -> (Namespaces, impl Future<Output = ()> + Send + 'static) {
+        let known = Known::default();
+        let namespaces = Namespaces { client: runtime.client.clone(), known: Arc::clone(&known) };
+        (namespaces, watch(runtime.clone(), known))
+    }
+
+    /// A namespace. One that the watch has not told of yet is read from the API server: it may have been made a moment ago. An error is
+    /// for people, and never means that the namespace has no labels.
+    pub async fn get(&self, name: &str) -> Result<Arc<Object<'static>>, String> {
+        if let Some(found) = self.known.read().unwrap_or_else(PoisonError::into_inner).get(name) {
+            return Ok(Arc::clone(found));
+        }
+        let path = format!("/api/v1/namespaces/{name}");
+        let request = Request::get(&path).body(Vec::new()).map_err(|error| error.to_string())?;
+        let answer = tokio::time::timeout(READ_DEADLINE, self.client.request_text(request)).await;
+        let text = answer
+            .map_err(|_| format!("could not get namespace {name}: no answer within {READ_DEADLINE:?}"))?
+            .map_err(|error| explain("get", &format!("namespace {name}"), &error))?;
+        let read = NamespaceObject::read(text.as_bytes());
+        read.map(|namespace| namespace.0).map_err(|error| format!("namespace {name} cannot be read: {error}"))
+    }
+}
+
+/// Keeps what is known in step with the API server.
+async fn watch(runtime: Runtime, known: Known) {
+    let resource = ApiResource::erase::<k8s_openapi::api::core::v1::Namespace>(&());
+    let api: Api<Watched<NamespaceObject>> = Api::all_with(runtime.client.clone(), &resource);
+    let health = runtime.health.clone();
+    let mut events = Events::new(runtime, Part::Namespaces, "namespaces".to_owned(), api);
+    let mut listed = HashSet::new();
+    while let Some(event) = events.next().await {
+        let mut known = known.write().unwrap_or_else(PoisonError::into_inner);
+        match event {
+            Event::Init => listed.clear(),
+            Event::InitApply(object) => listed.extend(keep(&mut known, object)),
+            Event::InitDone => {
+                known.retain(|name, _| listed.contains(name));
+                listed = HashSet::new();
+                health.loaded(&Part::Namespaces);
+            }
+            Event::Apply(object) => drop(keep(&mut known, object)),
+            Event::Delete(object) => drop(known.remove(&object.metadata.name.unwrap_or_default())),
+        }
+    }
+}
+
+/// Keeps a namespace, and returns its name. One that cannot be read is forgotten, so that whoever needs it is told why.
+fn keep(known: &mut HashMap<String, Arc<Object<'static>>>, object: Watched<NamespaceObject>) -> Option<String> {
+    let name = object.metadata.name?;
+    match object.form {
+        Ok(NamespaceObject(namespace)) => known.insert(name.clone(), namespace),
+        Err(_) => known.remove(&name),
+    };
+    Some(name)
+}
+
+impl Form for NamespaceObject {
+    fn read(json: &[u8]) -> Result<NamespaceObject, Error> {
+        Object::parse(json, kind(), &Options::default()).map(|object| NamespaceObject(Arc::new(object)))
+    }
+
+    fn root(&self) -> Node<'_> {
+        self.0.root()
+    }
+}
+
+/// The kind Namespace, which every API server serves.
+fn kind() -> &'static Kind {
+    Kinds::builtin().get("", "Namespace").expect("the table of Kubernetes has it")
+}

@@ -1,0 +1,157 @@
+//! The paths of the webhook.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Instant, SystemTime};
+
+use axum::{
+    Router,
+    body::Bytes,
+    extract::{Path, State},
+    http::{StatusCode, header},
+    response::{IntoResponse, Response},
+    routing::post,
+};
+use portal_cluster::health::Health;
+use portal_core::event::Entry;
+use portal_expr::Moment;
+use tracing::info;
+
+use super::{
+    guard::for_api_server,
+    judge::{Judge, Judged, Outcome},
+    tally::Tallies,
+};
+use crate::{
+    metrics::{AdmissionDecision, EngineMetrics, NamespaceName},
+    sinks::{Outputs, Record},
+};
+
+/// What answers reviews.
+pub struct Webhook {
+    /// What judges.
+    pub judge: Judge,
+    /// What each rule has answered.
+    pub tallies: Tallies,
+    /// Whether everything is there that judging needs.
+    pub health: Health,
+    /// What is counted.
+    pub metrics: EngineMetrics,
+    /// Who is told of decisions.
+    pub outputs: Outputs,
+    /// Whether everything was there once. Written by the first request that finds it so.
+    pub was_ready: AtomicBool,
+}
+
+impl Webhook {
+    /// The paths that the API server asks.
+    pub fn router(self) -> Router {
+        let router = Router::new().route("/validate", post(any)).route("/validate/{entry}", post(by_entry));
+        for_api_server(router.with_state(Arc::new(self)))
+    }
+
+    async fn answer(&self, entry: Option<Entry>, body: &[u8]) -> Response {
+        // Before the rules are there everything would be let in.
+        if !self.is_ready() {
+            let text = "this replica has not loaded its rules yet: /readyz of it says what it waits for\n";
+            return (StatusCode::SERVICE_UNAVAILABLE, text).into_response();
+        }
+        let (begin, now) = (Instant::now(), since_1970());
+        match self.judge.judge(entry, body, Moment::new(now.as_secs() as i64, now.subsec_nanos())).await {
+            Ok(judged) => {
+                let seconds = begin.elapsed().as_secs_f64();
+                self.metrics.admission_seconds.observe(seconds);
+                self.count(&judged);
+                let json = [(header::CONTENT_TYPE, "application/json")];
+                let answer = (json, judged.answer.to_string()).into_response();
+                if !self.outputs.is_empty() {
+                    self.outputs.send(record(judged, now.as_secs_f64(), seconds));
+                }
+                answer
+            }
+            Err(error) => {
+                self.metrics.admission_requests.at(&AdmissionDecision::Unreadable).inc();
+                (StatusCode::BAD_REQUEST, format!("{error}\n")).into_response()
+            }
+        }
+    }
+
+    fn is_ready(&self) -> bool {
+        self.was_ready.load(Ordering::Relaxed) || {
+            let is_ready = self.health.is_ready();
+            self.was_ready.fetch_or(is_ready, Ordering::Relaxed);
+            is_ready
+        }
+    }
+
+    fn count(&self, judged: &Judged) {
+        self.metrics.admission_requests.at(&word(judged)).inc();
+        if judged.outcome == Outcome::Bypassed {
+            let about = &judged.about;
+            self.metrics.admission_bypass.at(&NamespaceName(about.namespace.clone())).inc();
+            info!(
+                user = about.user,
+                operation = about.operation,
+                resource = about.resource,
+                namespace = about.namespace,
+                name = about.name,
+                "Rules were passed by, because the namespace says so"
+            );
+        }
+        if let Some((snapshot, evaluation)) = &judged.evaluated {
+            self.tallies.count(snapshot, evaluation);
+        }
+    }
+}
+
+/// Judges by every rule: for a configuration that was written by hand.
+async fn any(State(webhook): State<Arc<Webhook>>, body: Bytes) -> Response {
+    webhook.answer(None, &body).await
+}
+
+/// Judges by the rules of a class of entries.
+async fn by_entry(State(webhook): State<Arc<Webhook>>, Path(name): Path<String>, body: Bytes) -> Response {
+    match Entry::ALL.into_iter().find(|entry| entry.name() == name) {
+        Some(entry) => webhook.answer(Some(entry), &body).await,
+        None => {
+            let names = Entry::ALL.map(Entry::name).join(", ");
+            let text = format!("there is no entry `{name}`: there are {names}; /validate judges by every rule\n");
+            (StatusCode::NOT_FOUND, text).into_response()
+        }
+    }
+}
+
+/// What happened, in a word.
+fn word(judged: &Judged) -> AdmissionDecision {
+    match judged.outcome {
+        Outcome::Allowed if judged.decision.warnings.is_empty() => AdmissionDecision::Allowed,
+        Outcome::Allowed => AdmissionDecision::Warned,
+        Outcome::Denied => AdmissionDecision::Denied,
+        Outcome::Excluded => AdmissionDecision::Excluded,
+        Outcome::Bypassed => AdmissionDecision::Bypassed,
+        Outcome::Unknown => AdmissionDecision::Unknown,
+    }
+}
+
+fn record(judged: Judged, time: f64, seconds: f64) -> Record {
+    let decision = word(&judged).name();
+    let rules = judged.decision.annotations();
+    let about = judged.about;
+    Record {
+        time,
+        decision,
+        uid: about.uid,
+        operation: about.operation,
+        resource: about.resource,
+        namespace: about.namespace,
+        name: about.name,
+        user: about.user,
+        dry_run: about.dry_run,
+        rules,
+        milliseconds: seconds * 1000.0,
+    }
+}
+
+fn since_1970() -> std::time::Duration {
+    SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default()
+}

@@ -1,0 +1,164 @@
+//! Who is told what the engine decides. A sink that is slow or gone costs records, which are counted, and never a decision.
+
+mod stdout;
+
+use std::collections::BTreeMap;
+use std::io;
+use std::sync::Arc;
+
+use portal_cluster::metrics::Counters;
+use serde::Serialize;
+use tokio::sync::mpsc;
+
+use crate::metrics::SinkName;
+
+pub use self::stdout::Stdout;
+
+/// A place that records go to.
+pub trait OutputSink: Send {
+    /// Its name, in metrics and logs.
+    fn name(&self) -> SinkName;
+
+    /// Whether it wants to be told of such a decision. Called by whoever decides, so it must not take long.
+    fn wants(&self, record: &Record) -> bool;
+
+    /// Writes a record. It may block: it has a thread of its own. What it cannot write is counted and not tried again.
+    fn write(&mut self, record: &Record) -> io::Result<()>;
+}
+
+/// All sinks, for whoever has something to tell. A clone tells the same ones.
+#[derive(Clone)]
+pub struct Outputs {
+    queues: Arc<[(SinkName, mpsc::Sender<Arc<Record>>)]>,
+    lost: Counters<SinkName>,
+}
+
+/// What is told of a decision. It never holds the object.
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Record {
+    /// When, as seconds since 1970.
+    pub time: f64,
+    /// What happened: `allowed`, `warned`, `denied`, `excluded`, `bypassed`, `unknown`.
+    pub decision: &'static str,
+    /// The uid of the request.
+    pub uid: String,
+    /// What is done.
+    pub operation: String,
+    /// The resource, with its subresource and group.
+    pub resource: String,
+    /// The namespace; empty if there is none.
+    pub namespace: String,
+    /// The name of the object.
+    pub name: String,
+    /// Who asks.
+    pub user: String,
+    /// Whether nothing will be stored.
+    pub dry_run: bool,
+    /// The rules that had something to say, by what came of it.
+    pub rules: BTreeMap<&'static str, String>,
+    /// Milliseconds until the answer was made.
+    pub milliseconds: f64,
+}
+
+/// How many records may wait for a sink.
+const QUEUE: usize = 4096;
+
+impl Outputs {
+    /// Starts a thread for each sink, which ends with the last clone of this.
+    pub fn start(sinks: Vec<Box<dyn OutputSink>>, lost: &Counters<SinkName>) -> Outputs {
+        let queues = sinks.into_iter().map(|mut sink| {
+            let name = sink.name();
+            let (queue, mut records) = mpsc::channel::<Arc<Record>>(QUEUE);
+            let lost = lost.clone();
+            std::thread::spawn(move || {
+                while let Some(record) = records.blocking_recv() {
+                    if sink.wants(&record) && sink.write(&record).is_err() {
+                        lost.at(&name).inc();
+                    }
+                }
+            });
+            (name, queue)
+        });
+        Outputs { queues: queues.collect(), lost: lost.clone() }
+    }
+
+    /// Whether anybody listens.
+    pub fn is_empty(&self) -> bool {
+        self.queues.is_empty()
+    }
+
+    /// Tells every sink. Never waits: what a full queue has no place for is counted as lost.
+    pub fn send(&self, record: Record) {
+        let record = Arc::new(record);
+        for (name, queue) in &*self.queues {
+            if queue.try_send(Arc::clone(&record)).is_err() {
+                self.lost.at(name).inc();
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc as blocking;
+
+    use portal_cluster::metrics::Instrument as _;
+
+    use super::*;
+
+    /// Writes when it is let.
+    struct Slow(blocking::Receiver<()>, blocking::Sender<f64>);
+
+    impl OutputSink for Slow {
+        fn name(&self) -> SinkName {
+            SinkName::Stdout
+        }
+
+        fn wants(&self, record: &Record) -> bool {
+            record.decision == "denied"
+        }
+
+        fn write(&mut self, record: &Record) -> io::Result<()> {
+            self.0.recv().map_err(io::Error::other)?;
+            self.1.send(record.time).map_err(io::Error::other)
+        }
+    }
+
+    fn record(time: f64, decision: &'static str) -> Record {
+        let nothing = String::new;
+        Record {
+            time,
+            decision,
+            uid: nothing(),
+            operation: nothing(),
+            resource: nothing(),
+            namespace: nothing(),
+            name: nothing(),
+            user: nothing(),
+            dry_run: false,
+            rules: BTreeMap::new(),
+            milliseconds: 0.0,
+        }
+    }
+
+    #[test]
+    fn a_sink_that_hangs_costs_records_and_nobodys_time() {
+        let lost = Counters::<SinkName>::new("portal_lost_total", "Lost.");
+        let (let_it, is_let) = blocking::channel();
+        let (written, is_written) = blocking::channel();
+        let outputs = Outputs::start(vec![Box::new(Slow(is_let, written))], &lost);
+        outputs.send(record(0.0, "allowed"));
+        // One of them is in its hands, if it was quick.
+        for number in 0..QUEUE + 10 {
+            outputs.send(record(number as f64, "denied"));
+        }
+        let lost = lost.at(&SinkName::Stdout).get() as usize;
+        assert!((9..=11).contains(&lost), "{lost}");
+        drop(outputs);
+        (0..QUEUE + 10).for_each(|_| drop(let_it.send(())));
+        let told: Vec<f64> = is_written.iter().collect();
+        assert_eq!(told.len(), QUEUE + 10 - lost);
+        assert!(told.is_sorted());
+    }
+}
