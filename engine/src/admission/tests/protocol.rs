@@ -51,7 +51,7 @@ async fn both_versions_of_tls_are_spoken_and_no_session_is_resumed() {
 #[tokio::test]
 async fn who_speaks_no_tls_is_told_in_words() {
     let fixture = setup(Limits::default()).await;
-    for first in [review("/review", 200_000), "GET / HTTP/1.0\r\n\r\n".to_owned(), "\0\u{1}\u{2}nonsense".to_owned()] {
+    for first in [review("/review", 8 << 20), "GET / HTTP/1.0\r\n\r\n".to_owned(), "\0\u{1}\u{2}nonsense".to_owned()] {
         let mut stream = fixture.tcp().await;
         stream.write_all(first.as_bytes()).await.unwrap();
         stream.shutdown().await.unwrap();
