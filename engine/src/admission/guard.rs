@@ -11,6 +11,7 @@ use axum::{
 use super::{refusal::Refusal, tls::Peer};
 
 /// The paths of a router for the API server alone, if clients are asked who they are, and for JSON. Paths beside them stay as they are.
+/// The router has one at least.
 pub fn for_api_server(router: Router) -> Router {
     router.route_layer(from_fn(check))
 }

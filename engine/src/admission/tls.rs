@@ -283,3 +283,30 @@ impl std::fmt::Debug for Certificates {
         formatter.debug_struct("Certificates").field("files", &self.files).finish_non_exhaustive()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+
+    use portal_cluster::metrics::Registry;
+
+    use super::*;
+
+    #[test]
+    fn what_is_still_being_written_is_not_taken() {
+        let metrics = EngineMetrics::register(&Registry::new());
+        let mut seen = Seen::default();
+        let (reads, taken) = (Cell::new(0), Cell::new(None));
+        // Changes for as long as it is read less than three times.
+        let read = || Ok(reads.replace(reads.get() + 1).min(3));
+        let mut look = || {
+            let take = |content: &i32| {
+                taken.set(Some(*content));
+                Ok(())
+            };
+            seen.look(Duration::from_millis(1), read, take, &metrics);
+            taken.take()
+        };
+        assert_eq!([look(), look(), look(), look()], [None, None, Some(3), None]);
+    }
+}

@@ -45,6 +45,13 @@ async fn a_body_may_be_as_large_as_its_limit_and_no_larger() {
 }
 
 #[tokio::test]
+async fn the_largest_review_of_the_api_server_is_taken() {
+    let fixture = setup(Limits::default()).await;
+    ask(&fixture, review("/review", 7 << 20)).await.check(200, "7340032 bytes\n");
+    assert_eq!(ask(&fixture, review("/review", (7 << 20) + 1)).await.status, 413);
+}
+
+#[tokio::test]
 async fn a_length_that_is_a_lie_costs_nothing() {
     let fixture = fixture().await;
     // An answer comes before the body does, which never would.
@@ -174,15 +181,15 @@ async fn a_body_that_nobody_wants_is_read_past() {
 #[tokio::test]
 async fn a_body_that_is_read_past_has_its_time_and_what_comes_after_it_is_idle() {
     let limits = Limits {
-        body: Duration::from_millis(300),
-        answer: Duration::from_millis(300),
+        body: Duration::from_millis(500),
+        answer: Duration::from_millis(500),
         header: Duration::from_millis(200),
         ..Limits::default()
     };
     let fixture = setup(limits).await;
     let mut client = fixture.client().await;
     client.ask(review("/nowhere", 90 * KIB)).await.check(404, "there is nothing at this path\n");
-    sleep(Duration::from_millis(800)).await;
+    sleep(Duration::from_millis(1500)).await;
     client.ask(review("/review", 5)).await.check(200, "5 bytes\n");
     client.ask(&review("/nowhere", 90 * KIB)[..50 * KIB]).await.check(404, "there is nothing at this path\n");
     client.ends().await;

@@ -74,6 +74,7 @@ async fn who_waits_for_a_decision_is_never_closed_for_another() {
     let (mut first, mut second) = (fixture.client().await, fixture.client().await);
     first.send(review("/gate", 5)).await;
     second.send(review("/gate", 5)).await;
+    fixture.counts("portal_admission_body_bytes", 10).await;
     sleep(Duration::from_millis(400)).await;
     assert!(fixture.client_with(None, |_| {}).await.is_err());
     fixture.counts("portal_admission_connections_closed_total{reason=\"no-room\"}", 1).await;

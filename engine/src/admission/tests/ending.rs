@@ -10,7 +10,7 @@ use tokio::{
 use super::kit::{head, review, setup, soon};
 use crate::admission::limits::Limits;
 
-const DRAIN: Duration = Duration::from_secs(1);
+const DRAIN: Duration = Duration::from_secs(3);
 const LAST_ANSWERS: Duration = Duration::from_secs(1);
 
 fn limits() -> Limits {

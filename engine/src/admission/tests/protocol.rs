@@ -1,7 +1,8 @@
 //! What is spoken, and what is said to those who speak something else.
 
-use rustls::{HandshakeKind, ProtocolVersion, client::Resumption, version};
 use std::sync::Arc;
+
+use rustls::{HandshakeKind, ProtocolVersion, client::Resumption, version};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
 use super::kit::{head, review, setup, soon};
@@ -14,14 +15,13 @@ async fn http_1_1_is_spoken_with_whoever_knows_it() {
         let protocols = protocols.iter().map(|protocol| protocol.to_vec()).collect();
         fixture.client_with(None, |config| config.alpn_protocols = protocols).await
     };
-    let chosen: [(&[&[u8]], Option<&[u8]>); 3] =
-        [(&[b"h2", b"http/1.1"], Some(b"http/1.1")), (&[b"http/1.1"], Some(b"http/1.1")), (&[], None)];
-    for (offered, expected) in chosen {
+    let both: &[&[u8]] = &[b"h2", b"http/1.1"];
+    for (offered, expected) in [(both, Some("http/1.1")), (&both[1..], Some("http/1.1")), (&[], None)] {
         let mut client = offer(offered).await.unwrap();
-        assert_eq!(client.stream.get_ref().1.alpn_protocol(), expected);
+        assert_eq!(client.stream.get_ref().1.alpn_protocol(), expected.map(str::as_bytes));
         client.ask(review("/review", 5)).await.check(200, "5 bytes\n");
     }
-    assert!(offer(&[b"h2"]).await.is_err());
+    assert!(offer(&both[..1]).await.is_err());
     // Without a word before, HTTP/2 is no request.
     let mut client = fixture.client().await;
     client.send("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n").await;
@@ -51,7 +51,7 @@ async fn both_versions_of_tls_are_spoken_and_no_session_is_resumed() {
 #[tokio::test]
 async fn who_speaks_no_tls_is_told_in_words() {
     let fixture = setup(Limits::default()).await;
-    for first in [review("/review", 200_000), "GET / HTTP/1.0\r\n\r\n".to_owned(), "\0\u{1}\u{2}nonsense".to_owned()] {
+    for first in [review("/review", 8 << 20), "GET / HTTP/1.0\r\n\r\n".to_owned(), "\0\u{1}\u{2}nonsense".to_owned()] {
         let mut stream = fixture.tcp().await;
         stream.write_all(first.as_bytes()).await.unwrap();
         stream.shutdown().await.unwrap();
