@@ -48,7 +48,7 @@ pub use machine::{Failure, Limit, Machine};
 pub use program::{CallSite, Program};
 pub use reference::{FunctionReference, functions};
 pub use schema::{
-    Calls, ComputedId, Field, Function, FunctionId, Object, ObjectId, Parameter, Root, Schema, Shape, Slot,
+    Calls, ComputedId, Field, Function, FunctionId, Object, ObjectId, Parameter, Root, Schema, Shape, Slot, Words,
 };
 pub use suggest::nearest;
 pub use value::{Amount, Entry, Keys, Map, Moment, Quantity, Time, Value, Zone};

@@ -64,7 +64,7 @@ pub enum Shape {
     /// Text.
     Text,
     /// One of these texts.
-    Word(Arc<[String]>),
+    Word(Arc<Words>),
     /// An amount, written as text or as a number: `100m`, `1Gi`, `2`.
     Quantity,
     /// Text that also has fields, which the host computes from it: an image reference is text and has a tag.
@@ -89,6 +89,17 @@ pub enum Shape {
     OneOf(Vec<Shape>),
     /// No value: a root that may only be called through, as in `root.name.function(…)`.
     Calls(Calls),
+}
+
+/// Texts of which a value is one.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub struct Words {
+    /// The texts.
+    pub listed: Vec<String>,
+    /// What says that there are no others. Empty if it is so everywhere.
+    pub said_by: String,
+    /// Texts that it leaves out, and what to do about each.
+    pub left_out: Vec<(String, String)>,
 }
 
 /// The number of an object in its schema.
@@ -302,6 +313,11 @@ impl Shape {
     /// A list that is empty when it is missing.
     pub fn list(element: Shape) -> Self {
         Self::List { element: Box::new(element), never_nil: true }
+    }
+
+    /// One of these texts, wherever it stands.
+    pub fn word<'a>(listed: impl IntoIterator<Item = &'a str>) -> Self {
+        Self::Word(Arc::new(Words { listed: listed.into_iter().map(str::to_owned).collect(), ..Words::default() }))
     }
 
     /// A map that is empty when it is missing.

@@ -59,7 +59,7 @@ fn known(kind: &str, path: &str) -> String {
         (shape, is_required) = (&field.shape, field.required);
     }
     let text = match shape {
-        Shape::Word(words) => words.join("|"),
+        Shape::Word(words) => words.listed.join("|"),
         Shape::Object(id) => schema.object(*id).name.clone(),
         other => format!("{other:?}"),
     };

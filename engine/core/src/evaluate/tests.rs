@@ -315,30 +315,34 @@ fn a_rule_is_asked_by_one_entry_of_the_webhook_configuration() {
 
 #[test]
 fn what_can_never_be_is_told_when_a_rule_is_compiled() {
-    for rule in [
-        "container.resources.limits.mem > '1Gi'",
-        "any(spec.containers, .resources.requests.CPU == nil)",
-        "container.imagePullPolicy == 'always'",
-        "request.operation == 'DELETE'",
-        "request.operation == 'Update'",
-        "len(cluster.services.list('')) > 0",
+    for (rule, expected) in [
+        ("container.resources.limits.mem > '1Gi'", "1:28: no resource is called `mem`, did you mean `memory`?"),
+        (
+            "any(spec.containers, .resources.requests.CPU == nil)",
+            "1:42: no resource is called `CPU`, did you mean `cpu`?",
+        ),
+        (
+            "container.imagePullPolicy == 'always'",
+            r#"1:30: this is never "always": it is "Always" or "IfNotPresent" or "Never", did you mean `Always`?"#,
+        ),
+        (
+            "request.operation == 'DELETE'",
+            r#"1:22: this is never "DELETE": `match.operations` ([CREATE, UPDATE], its default) leaves it out, write `operations: [CREATE, UPDATE, DELETE]`"#,
+        ),
+        (
+            "request.operation in ['CREATE', 'CONNECT']",
+            r#"1:33: this is never "CONNECT": `match.operations` ([CREATE, UPDATE], its default) leaves it out, write `operations: [CREATE, UPDATE, CONNECT]` and the `subresources`, such as exec"#,
+        ),
+        (
+            "request.operation == 'Update'",
+            r#"1:22: this is never "Update": by `match.operations` ([CREATE, UPDATE], its default) it is "CREATE" or "UPDATE", did you mean `UPDATE`?"#,
+        ),
+        ("object.kind == 'pod'", r#"1:16: this is never "pod": by `match.gvk` it is "Pod", did you mean `Pod`?"#),
+        ("object.kind in ['Pod', 'Deployment']", r#"1:24: this is never "Deployment": by `match.gvk` it is "Pod""#),
+        ("len(cluster.services.list('')) > 0", r#"1:22: no namespace is called "": write "*" for all namespaces"#),
     ] {
         let (_, problems) = rules(&pod_rule(rule));
         let problems: Vec<&str> = problems.iter().map(|problem| problem.lines().next().unwrap_or_default()).collect();
-        let expected = match rule {
-            "container.resources.limits.mem > '1Gi'" => "1:28: no resource is called `mem`, did you mean `memory`?",
-            "any(spec.containers, .resources.requests.CPU == nil)" => {
-                "1:42: no resource is called `CPU`, did you mean `cpu`?"
-            }
-            "container.imagePullPolicy == 'always'" => {
-                "1:30: this is never \"always\": it is \"Always\" or \"IfNotPresent\" or \"Never\", did you mean `Always`?"
-            }
-            "request.operation == 'DELETE'" => "1:22: this is never \"DELETE\": it is \"CREATE\" or \"UPDATE\"",
-            "request.operation == 'Update'" => {
-                "1:22: this is never \"Update\": it is \"CREATE\" or \"UPDATE\", did you mean `UPDATE`?"
-            }
-            _ => "1:22: no namespace is called \"\": write \"*\" for all namespaces",
-        };
         assert_eq!(problems, [format!("Error: rule r: rule: {expected}")], "{rule}");
     }
 }
