@@ -5,6 +5,7 @@
 
 mod calls;
 mod constants;
+mod elsewhere;
 mod form;
 mod guards;
 mod hints;

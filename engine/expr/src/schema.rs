@@ -3,6 +3,7 @@
 //! A schema is data. Whoever embeds the language builds one once and compiles many expressions with it.
 
 use std::collections::{HashMap, HashSet};
+use std::fmt;
 use std::sync::Arc;
 
 /// Everything that an expression may name beside the builtins. A clone shares the objects, which are most of it.
@@ -24,6 +25,16 @@ pub(crate) struct Hint {
     pub(crate) instead: String,
     /// Why it is not what was written. May be empty.
     pub(crate) because: String,
+}
+
+impl fmt::Display for Hint {
+    /// As it ends a message.
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.because.as_str() {
+            "" => write!(formatter, ": write `{}`", self.instead),
+            because => write!(formatter, ": {because}, write `{}`", self.instead),
+        }
+    }
 }
 
 #[derive(Clone, Debug, Default)]
@@ -245,7 +256,8 @@ impl Schema {
     }
 
     /// Says what is meant by a path that begins with no root, or that leads to no field: `old` is `request.oldObject`. A path that
-    /// ends with `.*` stands for every field that there is not. `because` says why, and may be empty.
+    /// ends with `.*` stands for every field that there is not. A path that begins with the name of an object, or of another type, is
+    /// below any value of it, and so is what is meant if it begins with a dot. `because` says why, and may be empty.
     pub fn add_hint(&mut self, path: impl Into<String>, instead: impl Into<String>, because: impl Into<String>) {
         let hint = Hint { instead: instead.into(), because: because.into() };
         Arc::make_mut(&mut self.hints).insert(path.into(), hint);

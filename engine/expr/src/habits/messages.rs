@@ -343,7 +343,7 @@ fn a_predicate_has_no_variable() {
             any(spec.containers, image == 'x')
                 22: unknown name `image`: the element is `#`, write `.image`
             container.args.image == 'x'
-                16: a list has no field `image`: write `any(container.args, .image …)`, or `container.args[0].image`
+                16: a list has no field `image`: write `"image" in container.args`
         "#]],
     );
 }
