@@ -1,4 +1,5 @@
 //! Random expressions on random objects have the values that the real expr-lang gives them.
+//! What people are shown of them is read back as the same expression.
 //!
 //! A seed is a question: an environment as clusters have them, and an expression that is made for it. What is answered
 //! wrongly is made smaller until nothing can be left out, and shown with both answers.
@@ -92,6 +93,20 @@ fn random_expressions_have_the_values_that_the_real_one_gives_them() {
     let all: BTreeSet<String> = functions.chain(operators).chain(forms).collect();
     let missing: Vec<_> = all.difference(&report.heads).collect();
     assert!(missing.is_empty(), "none of these came to a value: {missing:?}");
+}
+
+#[test]
+fn random_expressions_are_written_so_that_they_are_read_back() {
+    let functions = functions();
+    for seed in 1..=5_000 {
+        let source = question(seed, &functions).expression.to_string();
+        let Ok(text) = portal_expr::written(&source) else { continue };
+        match portal_expr::is_same(&source, &text) {
+            Ok(true) => {}
+            Ok(false) => panic!("seed {seed}: {source}\nis written as another expression: {text}"),
+            Err(error) => panic!("seed {seed}: {source}\nis written as {text}\nwhich is refused: {error}"),
+        }
+    }
 }
 
 /// Asks other seeds, as many as `make fuzz` wants.

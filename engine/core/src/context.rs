@@ -9,7 +9,7 @@ mod types;
 
 use std::sync::{Arc, LazyLock};
 
-use portal_expr::{Calls, ComputedId, Field, Function, FunctionId, ObjectId, Parameter, Schema, Shape, Slot};
+use portal_expr::{Calls, ComputedId, Field, Function, FunctionId, ObjectId, Parameter, Schema, Shape, Slot, Words};
 
 use crate::{
     context::types::{Identity, KindTypes, TYPES, Types},
@@ -43,6 +43,9 @@ pub(crate) const SECCOMP_PROFILE_TYPE: ComputedId = ComputedId(5);
 
 /// How many types an object may be of. The language keeps no more of them apart, and would take everything for possible.
 const MAX_TYPES: usize = 8;
+
+/// The operations that a rule is asked about if it does not say.
+const DEFAULT_OPERATIONS: [Operation; 2] = [Operation::Create, Operation::Update];
 
 /// The kinds that a rule judges, as far as they decide what it may name.
 #[derive(Clone, Copy, Debug)]
@@ -96,7 +99,7 @@ pub(crate) fn schema(judged: Judged<'_>) -> Schema {
         Identity::None => schema.add_root("metadata", metadata),
         Identity::Name | Identity::NameAndNamespace => schema.add_required_root("metadata", metadata),
     };
-    let operations: Arc<[String]> = judged.operations.iter().map(|operation| operation.name().to_owned()).collect();
+    let operations = Arc::new(operations(judged.operations));
     for id in objects_of(&request) {
         schema.narrow(id, "operation", Field::required(Shape::Word(Arc::clone(&operations))));
     }
@@ -111,6 +114,25 @@ pub(crate) fn schema(judged: Judged<'_>) -> Schema {
     let parameters = [("selector", map(), true), ("labels", map(), true)];
     schema.add_function(function("selects", SELECTS, parameters, Shape::Bool));
     schema
+}
+
+/// The operations that a rule is asked about, and how it would be asked about others.
+fn operations(judged: &[Operation]) -> Words {
+    let names = |operations: &[Operation]| operations.iter().map(|operation| operation.name()).collect::<Vec<_>>();
+    let default = if judged == DEFAULT_OPERATIONS { ", its default" } else { "" };
+    let said_by = format!("`match.operations` ([{}]{default})", names(judged).join(", "));
+    let others = Operation::ALL.into_iter().filter(|operation| !judged.contains(operation));
+    let advice = |other: Operation| {
+        let all = names(&[judged, &[other]].concat()).join(", ");
+        // It is nothing that happens to an object as a whole.
+        let on = if other == Operation::Connect { " and the `subresources`, such as exec" } else { "" };
+        (other.name().to_owned(), format!("write `operations: [{all}]`{on}"))
+    };
+    Words {
+        listed: names(judged).into_iter().map(str::to_owned).collect(),
+        said_by,
+        left_out: others.map(advice).collect(),
+    }
 }
 
 fn objects_of(shape: &Shape) -> Vec<ObjectId> {

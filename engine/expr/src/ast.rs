@@ -164,9 +164,63 @@ impl<'s> Tree<'s> {
         }
         places
     }
+
+    /// Whether two trees say the same, wherever their nodes stand in a source.
+    pub(crate) fn is_same(&self, other: &Tree<'_>) -> bool {
+        let mut rest = vec![(self.root, other.root)];
+        while let Some((one, another)) = rest.pop() {
+            let (one, another) = (self.kind(one), other.kind(another));
+            let (mut ours, mut theirs) = (Vec::new(), Vec::new());
+            one.each_child(|child| ours.push(child));
+            another.each_child(|child| theirs.push(child));
+            if !one.is_like(another) || ours.len() != theirs.len() {
+                return false;
+            }
+            rest.extend(ours.into_iter().zip(theirs));
+        }
+        true
+    }
 }
 
 impl Kind<'_> {
+    /// Whether two nodes are the same but for what they hold.
+    fn is_like(&self, other: &Kind<'_>) -> bool {
+        match (self, other) {
+            (Self::Nil, Kind::Nil)
+            | (Self::Array(_), Kind::Array(_))
+            | (Self::Map(_), Kind::Map(_))
+            | (Self::Chain(_), Kind::Chain(_))
+            | (Self::Predicate(_), Kind::Predicate(_))
+            | (Self::Sequence(_), Kind::Sequence(_)) => true,
+            (Self::Bool(one), Kind::Bool(other)) => one == other,
+            (Self::Integer(one), Kind::Integer(other)) => one == other,
+            (Self::Float(one), Kind::Float(other)) => one.to_bits() == other.to_bits(),
+            (Self::Text(one), Kind::Text(other)) => one == other,
+            (Self::Bytes(one), Kind::Bytes(other)) => one == other,
+            (Self::Identifier(one), Kind::Identifier(other)) | (Self::Pointer(one), Kind::Pointer(other)) => {
+                one == other
+            }
+            (Self::Unary(one, _), Kind::Unary(other, _)) => one == other,
+            (Self::Binary(one, ..), Kind::Binary(other, ..)) => one == other,
+            (Self::Member { optional, method, .. }, Kind::Member { optional: skips, method: calls, .. }) => {
+                (optional, method) == (skips, calls)
+            }
+            (Self::Slice { from, to, .. }, Kind::Slice { from: first, to: last, .. }) => {
+                (from.is_some(), to.is_some()) == (first.is_some(), last.is_some())
+            }
+            (Self::Call { arguments: one, .. }, Kind::Call { arguments: other, .. }) => {
+                let names = |arguments: &[Argument<'_>]| -> Vec<Option<String>> {
+                    arguments.iter().map(|argument| argument.name.map(|(name, _)| name.to_owned())).collect()
+                };
+                names(one) == names(other)
+            }
+            (Self::Builtin { name: one, .. }, Kind::Builtin { name: other, .. }) => one == other,
+            (Self::Let { name: one, .. }, Kind::Let { name: other, .. }) => one == other,
+            (Self::Conditional { ternary: one, .. }, Kind::Conditional { ternary: other, .. }) => one == other,
+            _ => false,
+        }
+    }
+
     /// Calls `visit` with what the node holds, in the order in which it is written.
     pub(crate) fn each_child(&self, mut visit: impl FnMut(Id)) {
         match self {

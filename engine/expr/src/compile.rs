@@ -5,6 +5,7 @@
 
 mod calls;
 mod constants;
+mod elsewhere;
 mod form;
 mod guards;
 mod hints;
@@ -24,7 +25,7 @@ use crate::{
     facts::{Facts, Read},
     limits::MAX_NESTING,
     parse::parse,
-    print::print_node,
+    print::written,
     program::{CallSite, Constant, Kind, Op, Program},
     schema::{Schema, Shape, Slot},
     types::Type,
@@ -101,7 +102,7 @@ fn declarations(tree: &Tree<'_>) -> String {
     let mut text = String::new();
     let mut node = tree.root;
     while let Syntax::Let { name, value, body } = tree.kind(node) {
-        text.push_str(&format!("let {name} = {}; ", print_node(tree, *value)));
+        text.push_str(&format!("let {name} = {}; ", written(tree, *value)));
         node = *body;
     }
     text

@@ -48,7 +48,7 @@ pub use machine::{Failure, Limit, Machine};
 pub use program::{CallSite, Program};
 pub use reference::{FunctionReference, functions};
 pub use schema::{
-    Calls, ComputedId, Field, Function, FunctionId, Object, ObjectId, Parameter, Root, Schema, Shape, Slot,
+    Calls, ComputedId, Field, Function, FunctionId, Object, ObjectId, Parameter, Root, Schema, Shape, Slot, Words,
 };
 pub use suggest::nearest;
 pub use value::{Amount, Entry, Keys, Map, Moment, Quantity, Time, Value, Zone};
@@ -57,11 +57,23 @@ pub use warning::Warning;
 /// The form in which expr-lang prints what it parsed: the same for expressions that differ in nothing but spaces,
 /// parentheses and quotes.
 pub fn canonical(source: &str) -> Result<String, Error> {
-    parse::parse(source).map(|tree| print::print(&tree))
+    parse::parse(source).map(|tree| print::canonical(&tree))
 }
 
 /// The canonical form, and the place of every node in characters from the start: what is compared with the real expr-lang.
 #[doc(hidden)]
 pub fn canonical_with_places(source: &str) -> Result<(String, Vec<usize>), Error> {
-    parse::parse(source).map(|tree| (print::print(&tree), tree.places(source)))
+    parse::parse(source).map(|tree| (print::canonical(&tree), tree.places(source)))
+}
+
+/// An expression as people are shown it. It is read back as the same expression.
+#[doc(hidden)]
+pub fn written(source: &str) -> Result<String, Error> {
+    parse::parse(source).map(|tree| print::written(&tree, tree.root))
+}
+
+/// Whether two sources are the same expression: they differ in nothing but spaces, brackets and quotes.
+#[doc(hidden)]
+pub fn is_same(source: &str, other: &str) -> Result<bool, Error> {
+    Ok(parse::parse(source)?.is_same(&parse::parse(other)?))
 }

@@ -15,7 +15,7 @@ mod token;
 use pest::Parser as _;
 use pest::iterators::Pair;
 
-pub(crate) use self::token::is_word;
+pub(crate) use self::token::{is_reserved, is_word};
 use crate::ast::{Id, Kind, Node, Tree};
 use crate::error::{Error, Phase};
 use crate::limits::{MAX_NESTING, MAX_NODES, MAX_SOURCE, MAX_VISITS};

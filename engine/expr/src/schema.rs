@@ -3,6 +3,7 @@
 //! A schema is data. Whoever embeds the language builds one once and compiles many expressions with it.
 
 use std::collections::{HashMap, HashSet};
+use std::fmt;
 use std::sync::Arc;
 
 /// Everything that an expression may name beside the builtins. A clone shares the objects, which are most of it.
@@ -24,6 +25,16 @@ pub(crate) struct Hint {
     pub(crate) instead: String,
     /// Why it is not what was written. May be empty.
     pub(crate) because: String,
+}
+
+impl fmt::Display for Hint {
+    /// As it ends a message.
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.because.as_str() {
+            "" => write!(formatter, ": write `{}`", self.instead),
+            because => write!(formatter, ": {because}, write `{}`", self.instead),
+        }
+    }
 }
 
 #[derive(Clone, Debug, Default)]
@@ -64,7 +75,7 @@ pub enum Shape {
     /// Text.
     Text,
     /// One of these texts.
-    Word(Arc<[String]>),
+    Word(Arc<Words>),
     /// An amount, written as text or as a number: `100m`, `1Gi`, `2`.
     Quantity,
     /// Text that also has fields, which the host computes from it: an image reference is text and has a tag.
@@ -89,6 +100,17 @@ pub enum Shape {
     OneOf(Vec<Shape>),
     /// No value: a root that may only be called through, as in `root.name.function(…)`.
     Calls(Calls),
+}
+
+/// Texts of which a value is one.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub struct Words {
+    /// The texts.
+    pub listed: Vec<String>,
+    /// What says that there are no others. Empty if it is so everywhere.
+    pub said_by: String,
+    /// Texts that it leaves out, and what to do about each.
+    pub left_out: Vec<(String, String)>,
 }
 
 /// The number of an object in its schema.
@@ -234,7 +256,8 @@ impl Schema {
     }
 
     /// Says what is meant by a path that begins with no root, or that leads to no field: `old` is `request.oldObject`. A path that
-    /// ends with `.*` stands for every field that there is not. `because` says why, and may be empty.
+    /// ends with `.*` stands for every field that there is not. A path that begins with the name of an object, or of another type, is
+    /// below any value of it, and so is what is meant if it begins with a dot. `because` says why, and may be empty.
     pub fn add_hint(&mut self, path: impl Into<String>, instead: impl Into<String>, because: impl Into<String>) {
         let hint = Hint { instead: instead.into(), because: because.into() };
         Arc::make_mut(&mut self.hints).insert(path.into(), hint);
@@ -302,6 +325,11 @@ impl Shape {
     /// A list that is empty when it is missing.
     pub fn list(element: Shape) -> Self {
         Self::List { element: Box::new(element), never_nil: true }
+    }
+
+    /// One of these texts, wherever it stands.
+    pub fn word<'a>(listed: impl IntoIterator<Item = &'a str>) -> Self {
+        Self::Word(Arc::new(Words { listed: listed.into_iter().map(str::to_owned).collect(), ..Words::default() }))
     }
 
     /// A map that is empty when it is missing.

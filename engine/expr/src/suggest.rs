@@ -20,6 +20,43 @@ pub(crate) fn hint<'c>(name: &str, candidates: impl Iterator<Item = &'c str>) ->
     nearest(name, candidates).map(|nearest| format!(", did you mean `{nearest}`?")).unwrap_or_default()
 }
 
+/// The candidates that have a name in them: `ownerReferences` has `owner`, `volumeMounts` has `mounts`, `sha256` has `sha`. Nothing if
+/// there are many.
+pub(crate) fn similar<'c>(name: &str, candidates: impl Iterator<Item = &'c str>) -> Vec<&'c str> {
+    let (lower, parts) = (name.to_lowercase(), words(name));
+    let has_words = |candidate: &str| {
+        let candidate = words(candidate);
+        let mut rest = candidate.iter();
+        parts.iter().all(|part| rest.any(|word| word == part))
+    };
+    let begins = |candidate: &str| lower.len() >= 3 && candidate.to_lowercase().starts_with(&lower);
+    let mut found: Vec<&str> =
+        candidates.filter(|candidate| begins(candidate) || !parts.is_empty() && has_words(candidate)).collect();
+    found.sort_unstable();
+    found.dedup();
+    if found.len() > MAX_SIMILAR { Vec::new() } else { found }
+}
+
+/// More are no help.
+const MAX_SIMILAR: usize = 3;
+
+/// The words of a name, whether there is one of something or several.
+fn words(name: &str) -> Vec<String> {
+    let mut words: Vec<String> = Vec::new();
+    for character in name.chars() {
+        match words.last_mut() {
+            Some(word) if !character.is_uppercase() => word.push(character),
+            _ => words.push(character.to_lowercase().collect()),
+        }
+    }
+    for word in &mut words {
+        if let Some(one) = word.strip_suffix('s').filter(|one| one.len() > 2) {
+            *word = one.to_owned();
+        }
+    }
+    words
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -44,5 +81,23 @@ mod tests {
         ] {
             assert_eq!(nearest(name, names.into_iter()), expected, "{name}");
         }
+    }
+    #[test]
+    fn a_name_that_is_part_of_another_is_found_in_it() {
+        let names = ["ownerReferences", "volumeMounts", "livenessProbe", "readinessProbe", "imagePullPolicy", "sha256"];
+        for (name, expected) in [
+            ("owner", &["ownerReferences"][..]),
+            ("owners", &["ownerReferences"]),
+            ("mounts", &["volumeMounts"]),
+            ("probes", &["livenessProbe", "readinessProbe"]),
+            ("imagePolicy", &["imagePullPolicy"]),
+            ("sha", &["sha256"]),
+            ("policyImage", &[]),
+            ("", &[]),
+        ] {
+            assert_eq!(similar(name, names.into_iter()), expected, "{name}");
+        }
+        // Too many to be a help.
+        assert_eq!(similar("probe", ["aProbe", "bProbe", "cProbe", "dProbe"].into_iter()), [""; 0]);
     }
 }

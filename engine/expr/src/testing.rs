@@ -44,7 +44,7 @@ impl Pod {
                 ("ports".to_owned(), Field::optional(Shape::list(Shape::Any))),
                 ("labels".to_owned(), Field::optional(Shape::map(Shape::Text))),
                 ("name".to_owned(), Field::required(Shape::Text)),
-                ("policy".to_owned(), Field::optional(Shape::Word(["Always", "Never"].map(str::to_owned).into()))),
+                ("policy".to_owned(), Field::optional(Shape::word(["Always", "Never"]))),
                 ("limits".to_owned(), Field::optional(Shape::map(Shape::Quantity))),
                 ("requests".to_owned(), Field::optional(Shape::map(Shape::Quantity))),
             ]),

@@ -59,7 +59,7 @@ fn known(kind: &str, path: &str) -> String {
         (shape, is_required) = (&field.shape, field.required);
     }
     let text = match shape {
-        Shape::Word(words) => words.join("|"),
+        Shape::Word(words) => words.listed.join("|"),
         Shape::Object(id) => schema.object(*id).name.clone(),
         other => format!("{other:?}"),
     };
@@ -244,17 +244,17 @@ fn below_object_nothing_is_computed() {
         "{kind: Pod}",
         "any(object.spec.containers, .containerType == 'init')",
         expect![[r#"
-        Error: rule r: rule: 1:30: Container has no field `containerType`
-         | any(object.spec.containers, .containerType == 'init')
-         |                              ^"#]],
+            Error: rule r: rule: 1:30: Container has no field `containerType`: write `container.containerType`
+             | any(object.spec.containers, .containerType == 'init')
+             |                              ^"#]],
     );
     check(
         "{kind: Pod}",
         "any(object.spec.containers, .image.tag == 'latest')",
         expect![[r#"
-        Error: rule r: rule: 1:36: a value that is string has no field `tag`
-         | any(object.spec.containers, .image.tag == 'latest')
-         |                                    ^"#]],
+            Error: rule r: rule: 1:36: a value that is string has no field `tag`: an image is plain text here, write `container.image.tag`
+             | any(object.spec.containers, .image.tag == 'latest')
+             |                                    ^"#]],
     );
     check(
         DEPLOYMENT,

@@ -4,7 +4,7 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, LazyLock};
 
-use portal_expr::{Field, Object, ObjectId, Schema, Shape};
+use portal_expr::{Field, Object, ObjectId, Schema, Shape, Words};
 
 use super::{
     CONTAINER_TYPE, IMAGE_NAME, IMAGE_REGISTRY, IMAGE_SHA256, IMAGE_TAG, SECCOMP_PROFILE_TYPE,
@@ -166,7 +166,7 @@ impl Builder {
             return Shape::map(self.shape(value));
         }
         if let Some(words) = inside("text(", ')') {
-            return word(words.split('|'));
+            return Shape::word(words.split('|'));
         }
         match text {
             "text" => Shape::Text,
@@ -196,8 +196,8 @@ impl Builder {
         let metadata = metadata[Identity::of(group, kind, is_namespaced) as usize];
         let mut fields = self.fields(name);
         fields.extend([
-            required("apiVersion", word([api_version])),
-            required("kind", word([kind])),
+            required("apiVersion", of_kind(api_version)),
+            required("kind", of_kind(kind)),
             required("metadata", Shape::Object(metadata)),
         ]);
         self.add_with(name, fields)
@@ -223,7 +223,7 @@ impl Builder {
                     let own: HashSet<String> = fields.keys().cloned().collect();
                     fields
                         .extend(self.fields("EphemeralContainer").into_iter().filter(|(name, _)| !own.contains(name)));
-                    let types = word(CONTAINER_TYPES.map(ContainerType::name));
+                    let types = Shape::word(CONTAINER_TYPES.map(ContainerType::name));
                     let container_type = Field { required: true, ..Field::computed(types, CONTAINER_TYPE) };
                     fields.insert("containerType".to_owned(), container_type);
                     // Kubernetes takes no pod without it, whatever its schema says.
@@ -266,7 +266,7 @@ impl Builder {
     /// Adds a request for such an object.
     fn add_request(&mut self, user: ObjectId, object: &Shape) -> ObjectId {
         let fields = [
-            required("operation", word(["CREATE", "UPDATE", "DELETE", "CONNECT"])),
+            required("operation", Shape::word(["CREATE", "UPDATE", "DELETE", "CONNECT"])),
             optional("dryRun", Shape::Bool),
             required("userInfo", Shape::Object(user)),
             optional("object", object.clone()),
@@ -287,8 +287,10 @@ fn optional(name: &str, shape: Shape) -> (String, Field) {
     (name.to_owned(), Field::optional(shape))
 }
 
-fn word<'a>(words: impl IntoIterator<Item = &'a str>) -> Shape {
-    Shape::Word(words.into_iter().map(str::to_owned).collect::<Arc<[String]>>())
+/// What the kinds say that a rule names.
+fn of_kind(word: &str) -> Shape {
+    let words = Words { listed: vec![word.to_owned()], said_by: "`match.gvk`".to_owned(), ..Words::default() };
+    Shape::Word(Arc::new(words))
 }
 
 /// Puts other objects in the place of some.

@@ -279,7 +279,13 @@ impl<'s> Compiler<'s> {
         let Through { root, slot, calls, mut names } = through;
         let Some((name, name_at)) = names.pop() else { return Err(self.restricted(at, root, calls)) };
         let Some(function) = calls.functions.iter().find(|function| function.name == name) else {
-            let hint = suggest::hint(name, calls.functions.iter().map(|function| function.name.as_str()));
+            let names = || calls.functions.iter().map(|function| function.name.as_str());
+            let hint = match suggest::nearest(name, names()) {
+                Some(nearest) => format!(", did you mean `{nearest}`?"),
+                None => {
+                    format!(", it has {}", names().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(" and "))
+                }
+            };
             return Err(self.error(name_at, format!("`{root}` has no function `{name}`{hint}")));
         };
         if !calls.names.contains(&names.len()) {

@@ -3,6 +3,7 @@
 
 use super::{
     Compiler, Typed,
+    elsewhere::path_of,
     form::{Form, Member},
     known::Known,
     operators::name_of,
@@ -13,7 +14,7 @@ use crate::{
     error::Error,
     habits::{self, Receiver},
     parse::is_word,
-    schema::Slot,
+    schema::Hint,
     suggest,
     types::Type,
 };
@@ -35,8 +36,18 @@ impl<'s> Compiler<'s> {
         {
             return error(format!(": the element is `#`, write `.{field}`"));
         }
-        if let Some((path, because)) = self.hinted(name, fields) {
-            return error(format!(": {because}write `{path}`"));
+        if let Some(hint) = self.hinted(name, fields).filter(|hint| self.may_be_read(&hint.instead)) {
+            return error(hint.to_string());
+        }
+        let names = self.schema.root_names().chain(self.variables.iter().map(|variable| variable.name));
+        if let Some(nearest) = suggest::nearest(name, names) {
+            return error(format!(", did you mean `{nearest}`?"));
+        }
+        // It may be a field of something else, or a name too many.
+        let path = [&[name], fields].concat();
+        let places = [&path[..], &path[..1], fields].into_iter().find_map(|path| self.place_below_roots(path));
+        if let Some(places) = places {
+            return error(format!(": write {places}"));
         }
         if matches!(name, "string" | "int" | "float" | "map") {
             return error(format!(": write `{name:?}` for the type that `type(…)` gives"));
@@ -47,8 +58,7 @@ impl<'s> Compiler<'s> {
         if name == "_" {
             return error(": write `any(list, …)` to ask all elements of a list".to_owned());
         }
-        let names = self.schema.root_names().chain(self.variables.iter().map(|variable| variable.name));
-        error(suggest::hint(name, names))
+        error(String::new())
     }
 
     /// Whether the element that a predicate looks at is known to have a field.
@@ -59,24 +69,20 @@ impl<'s> Compiler<'s> {
         scope.item.form.alternatives().iter().any(has_field)
     }
 
-    /// The path that the schema has for one that there is not, and why.
-    fn hinted(&self, root: &str, fields: &[&str]) -> Option<(String, String)> {
+    /// What is meant by a path that there is not: what the schema says of most of it.
+    pub(super) fn hinted(&self, path: &str, fields: &[&str]) -> Option<Hint> {
         (0..=fields.len()).rev().find_map(|count| {
-            let path = path_of(root, &fields[..count]);
-            let hint = self.schema.hint(&path)?;
-            let because = if hint.because.is_empty() { String::new() } else { format!("{}, ", hint.because) };
-            Some((path_of(&hint.instead, &fields[count..]), because))
+            let hint = self.schema.hint(&path_of(path, &fields[..count]))?;
+            Some(Hint { instead: path_of(&hint.instead, &fields[count..]), because: hint.because.clone() })
         })
     }
 
-    /// What is meant by a field that a root does not have.
-    pub(super) fn hint_of_root(&self, root: Slot, field: &str) -> Option<String> {
-        let (_, name) = self.roots.iter().find(|(known, _)| *known == root)?;
-        let exact = self.schema.hint(&format!("{name}.{field}")).map(|hint| (hint, hint.instead.clone()));
-        let any = || self.schema.hint(&format!("{name}.*")).map(|hint| (hint, format!("{}.{field}", hint.instead)));
-        let (hint, instead) = exact.or_else(any)?;
-        let because = if hint.because.is_empty() { String::new() } else { format!("{}, ", hint.because) };
-        Some(format!(": {because}write `{instead}`"))
+    /// What is meant by a field that values of a type do not have. What begins with a dot is below the value itself.
+    pub(super) fn hinted_of_type(&self, path: &str, types: &[String], fields: &[&str]) -> Option<Hint> {
+        let (first, rest) = fields.split_first()?;
+        let hint = types.iter().find_map(|name| self.hinted(&format!("{name}.{first}"), rest))?;
+        let is_below = hint.instead.starts_with('.');
+        Some(if is_below { Hint { instead: format!("{path}{}", hint.instead), ..hint } } else { hint })
     }
 
     /// What is meant where an operator does not work with its operands.
@@ -93,6 +99,14 @@ impl<'s> Compiler<'s> {
             ((id, Type::TEXT), (_, Type::DURATION)) | ((_, Type::DURATION), (id, Type::TEXT)) => Some(("duration", id)),
             _ => None,
         };
+        let is_element = |list: Type, other: Type| list.is_array() && list.element() == other;
+        if matches!(operator, Binary::Equal | Binary::NotEqual) {
+            let asked = [(left, right), (right, left)].into_iter().find(|(list, other)| is_element(list.1, other.1));
+            if let Some((list, other)) = asked {
+                let not = if operator == Binary::Equal { "" } else { "not " };
+                return format!(": write `{} {not}in {}`", self.shown(other.0), self.shown(list.0));
+            }
+        }
         if let Some((function, id)) = read {
             return format!(": write `{function}({})`", self.shown(id));
         }
@@ -234,7 +248,13 @@ impl<'s> Compiler<'s> {
     }
 
     /// Refuses a field that is no field: the length of something, a part of a key with dots and dashes, a field of a whole list.
-    pub(super) fn refuse_habitual_field(&self, link: Id, base: &Typed<'s>, name: &str) -> Result<(), Error> {
+    pub(super) fn refuse_habitual_field(
+        &self,
+        link: Id,
+        base: &Typed<'s>,
+        name: &str,
+        following: &[&str],
+    ) -> Result<(), Error> {
         let Syntax::Member { base: base_id, .. } = self.tree.kind(link) else { return Ok(()) };
         if self.strict || self.is_indexed(link) {
             return Ok(());
@@ -249,10 +269,10 @@ impl<'s> Compiler<'s> {
             return Err(self.error(at, format!("`{name}` is no field of this: write `len({base})`{field}")));
         }
         if kind.is_array() && kind != Type::BYTES {
-            let base = self.shown(*base_id);
-            let message =
-                format!("a list has no field `{name}`: write `any({base}, .{name} …)`, or `{base}[0].{name}`");
-            return Err(self.error(at, message));
+            let text = self.shown(*base_id);
+            let instead = self.asked_of_elements(&text, &base.known.form, following);
+            let instead = instead.unwrap_or_else(|| format!("`any({text}, .{name} …)`, or `{text}[0].{name}`"));
+            return Err(self.error(at, format!("a list has no field `{name}`: write {instead}")));
         }
         if is_text_map {
             let key = self.key_at(at);
@@ -300,7 +320,7 @@ impl<'s> Compiler<'s> {
         }
         fields.reverse();
         match self.tree.kind(node) {
-            Syntax::Identifier(root) if self.is_unknown_name(root) => Some(self.hinted(root, &fields)?.0),
+            Syntax::Identifier(root) if self.is_unknown_name(root) => Some(self.hinted(root, &fields)?.instead),
             _ => None,
         }
     }
@@ -349,8 +369,4 @@ impl<'s> Compiler<'s> {
         let key = if is_other && !before.is_empty() { before } else { key };
         key.trim_end_matches(['.', '-', '/', '_'])
     }
-}
-
-fn path_of(root: &str, fields: &[&str]) -> String {
-    fields.iter().fold(root.to_owned(), |path, field| format!("{path}.{field}"))
 }

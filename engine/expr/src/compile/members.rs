@@ -12,7 +12,7 @@ use crate::{
     error::Error,
     facts::Segment,
     program::{Kind, Missing, Op},
-    schema::{Calls, ComputedId, Shape, Slot},
+    schema::{Calls, ComputedId, Shape},
     suggest,
     types::Type,
 };
@@ -57,8 +57,14 @@ impl<'s> Compiler<'s> {
             }
             _ => self.node(base)?,
         };
-        for (link, name, optional, method) in links.into_iter().rev() {
-            self.refuse_habitual_field(link, &typed, name)?;
+        let names: Vec<&str> =
+            links.iter().rev().take_while(|(.., method)| !method).map(|(_, name, ..)| *name).collect();
+        for (index, (link, name, optional, method)) in links.into_iter().rev().enumerate() {
+            let following = names.get(index..).unwrap_or_default();
+            self.refuse_habitual_field(link, &typed, name, following)?;
+            if !self.strict && !following.is_empty() && self.lacks(&typed.known.form, name) {
+                return Err(self.misplaced(link, &typed, following));
+            }
             let field = self.field(self.at(link), typed, name, optional, method)?;
             typed = self.settled(link, field);
         }
@@ -141,10 +147,7 @@ impl<'s> Compiler<'s> {
                 let typed = self.step_down(at, base, name, form, missing.unwrap_or(Missing::Nil));
                 Ok(Typed { known: Known { may_be_nil, ..typed.known }, ..typed })
             }
-            (None, None) => {
-                let root = if let Kind::Root(slot) = base.op.kind { Some(slot) } else { None };
-                Err(self.no_field(at, &base.known, name, root))
-            }
+            (None, None) => Err(self.error(at, self.no_field_but(&base.known, name))),
         }
     }
 
@@ -162,34 +165,35 @@ impl<'s> Compiler<'s> {
         } else if forms.iter().any(|form| form.object().is_some())
             && forms.iter().all(|form| matches!((form, form.member(schema, name)), (Form::Any, _) | (_, Member::None)))
         {
-            let message = self.no_field(at, base, name, None).message;
+            let message = self.no_field_but(base, name);
             self.warn(at, format!("{message}, unless this is something else"));
         }
     }
 
-    fn no_field(&self, at: u32, base: &Known<'s>, name: &str, root: Option<Slot>) -> Error {
+    /// What is wrong with a field, and the nearest one.
+    fn no_field_but(&self, base: &Known<'s>, name: &str) -> String {
+        let objects = base.form.alternatives().iter().filter_map(Form::object);
+        let fields = objects.flat_map(|id| self.schema.object(id).fields.keys().map(String::as_str));
+        format!("{}{}", self.no_field(base, name), suggest::hint(name, fields))
+    }
+
+    pub(super) fn no_field(&self, base: &Known<'s>, name: &str) -> String {
         let forms = base.form.alternatives();
         if base.kind.is_array() {
-            return self.error(at, format!("a list has no field `{name}`: write `any(…, .{name} …)`, or `[0].{name}`"));
+            return format!("a list has no field `{name}`: write `any(…, .{name} …)`, or `[0].{name}`");
         }
         let mut objects = forms.iter().filter_map(Form::object).map(|id| self.schema.object(id));
         let Some(first) = objects.next() else {
-            return self.error(at, format!("a value that is {} has no field `{name}`", base.kind));
+            return format!("a value that is {} has no field `{name}`", base.kind);
         };
-        let (mut names, mut fields) = (vec![&*first.name], Vec::from_iter(first.fields.keys().map(String::as_str)));
+        let mut names = vec![&*first.name];
         for object in objects {
             // Objects that differ in what is known of their fields may have one name.
             if !names.contains(&&*object.name) {
                 names.push(&object.name);
             }
-            fields.extend(object.fields.keys().map(String::as_str));
         }
-        let meant = root.and_then(|root| self.hint_of_root(root, name));
-        let hint = match suggest::nearest(name, fields.into_iter()) {
-            Some(nearest) => format!(", did you mean `{nearest}`?"),
-            None => meant.unwrap_or_default(),
-        };
-        self.error(at, format!("{} has no field `{name}`{hint}", names.join(" or ")))
+        format!("{} has no field `{name}`", names.join(" or "))
     }
 
     /// One field further down a path.

@@ -3,9 +3,9 @@
 
 use super::{Compiler, Typed, operators::name_of};
 use crate::{
-    ast::{Binary, Id, Kind as Syntax},
+    ast::{Binary, Id},
     error::Error,
-    print::print_node,
+    print::written_operand,
     program::{Kind, Op},
     types::Type,
 };
@@ -76,13 +76,7 @@ impl<'s> Compiler<'s> {
 
     /// A part of the expression, as it would be written inside another one.
     pub(super) fn shown(&self, id: Id) -> String {
-        let text = print_node(self.tree, id);
-        match self.tree.kind(id) {
-            Syntax::Binary(..) | Syntax::Unary(..) | Syntax::Conditional { .. } | Syntax::Let { .. } => {
-                format!("({text})")
-            }
-            _ => text,
-        }
+        written_operand(self.tree, id)
     }
 
     /// Whether a value depends on nothing that is read.

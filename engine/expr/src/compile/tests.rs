@@ -103,7 +103,7 @@ fn types_that_can_never_fit_are_refused() {
     check(
         "container.args.name == 'x'",
         expect![[r#"
-            1:16: a list has no field `name`: write `any(container.args, .name …)`, or `container.args[0].name`
+            1:16: a list has no field `name`: write `"name" in container.args`
              | container.args.name == 'x'
              |                ^"#]],
     );

@@ -5,7 +5,7 @@ use crate::{
     ast::Binary,
     error::Error,
     program::{Constant, Kind, Op},
-    schema::Shape,
+    schema::{Shape, Words},
     suggest,
 };
 
@@ -21,39 +21,49 @@ impl<'s> Compiler<'s> {
 
     fn check_against(&self, field: &Typed<'s>, other: &Op) -> Result<(), Error> {
         let Some(words) = words(&field.known.form) else { return Ok(()) };
+        let listed: Vec<&str> = words.iter().flat_map(|words| &words.listed).map(String::as_str).collect();
         let texts = match &other.kind {
             Kind::Array(elements) => elements.iter().collect(),
             _ => vec![other],
         };
         for op in texts {
             let Kind::Constant(Constant::Text(text)) = &op.kind else { continue };
-            if words.contains(&&**text) {
-                continue;
+            if !listed.contains(&&**text) {
+                return Err(self.error(op.at, format!("this is never {text:?}: {}", instead(text, &words))));
             }
-            let hint = if text.is_empty() {
-                ": what is missing is `nil`".to_owned()
-            } else {
-                suggest::hint(text, words.iter().copied())
-            };
-            let listed: Vec<String> = words.iter().map(|word| format!("{word:?}")).collect();
-            let message = format!("this is never {text:?}: it is {}{hint}", listed.join(" or "));
-            return Err(self.error(op.at, message));
         }
         Ok(())
     }
 }
 
+/// What a value can be instead of a text, and who says so.
+fn instead(text: &str, words: &[&Words]) -> String {
+    let left_out: Vec<_> = words.iter().flat_map(|words| &words.left_out).collect();
+    let said_by = words.iter().map(|words| &*words.said_by).find(|said_by| !said_by.is_empty());
+    if let (Some(said_by), Some((_, advice))) = (said_by, left_out.iter().find(|(word, _)| word == text)) {
+        return format!("{said_by} leaves it out, {advice}");
+    }
+    let mut listed: Vec<&str> = words.iter().flat_map(|words| &words.listed).map(String::as_str).collect();
+    listed.sort_unstable();
+    listed.dedup();
+    let quoted: Vec<String> = listed.iter().map(|word| format!("{word:?}")).collect();
+    let by = said_by.map(|said_by| format!("by {said_by} ")).unwrap_or_default();
+    let hint = match text {
+        "" => ": what is missing is `nil`".to_owned(),
+        _ => suggest::hint(text, listed.into_iter().chain(left_out.iter().map(|(word, _)| &**word))),
+    };
+    format!("{by}it is {}{hint}", quoted.join(" or "))
+}
+
 /// The texts that a value can be, if it can be no others.
-fn words<'s>(form: &Form<'s>) -> Option<Vec<&'s str>> {
+fn words<'s>(form: &Form<'s>) -> Option<Vec<&'s Words>> {
     let mut words = Vec::new();
     for form in form.alternatives() {
         match form {
-            Form::Shaped(Shape::Word(listed)) => words.extend(listed.iter().map(String::as_str)),
+            Form::Shaped(Shape::Word(listed)) => words.push(&**listed),
             Form::Nil => {}
             _ => return None,
         }
     }
-    words.sort_unstable();
-    words.dedup();
     (!words.is_empty()).then_some(words)
 }

@@ -343,7 +343,7 @@ fn a_predicate_has_no_variable() {
             any(spec.containers, image == 'x')
                 22: unknown name `image`: the element is `#`, write `.image`
             container.args.image == 'x'
-                16: a list has no field `image`: write `any(container.args, .image …)`, or `container.args[0].image`
+                16: a list has no field `image`: write `"image" in container.args`
         "#]],
     );
 }
@@ -394,7 +394,7 @@ fn an_operator_of_another_language_is_told_with_ours() {
             container.image in ('a', 'b')
                 24: expected an operator or `)`, found `,`; a list is written in brackets, `[a, b]`
             container.image !in ['a', 'b']
-                17: expected an operator or the end, found `!`: write `not (container.image in ["a", "b"])`
+                17: expected an operator or the end, found `!`: write `container.image not in ["a", "b"]`
             x := container.image
                 3: expected an operator or the end, found `:`; a value gets a name by `let name = …;`
             {{ object.x }} == 'x'

@@ -4,7 +4,7 @@
 use super::Ours;
 use crate::{
     ast::{Argument, Binary, Id, Kind, Node, Tree, Unary},
-    print::print_node,
+    print::written,
 };
 
 /// How much of an expression is shown. A message that is longer is not read.
@@ -56,7 +56,7 @@ impl<'s> Rewriter<'s> {
     }
 
     fn shown(&self, id: Id) -> Option<String> {
-        let text = print_node(&self.tree, id);
+        let text = written(&self.tree, id);
         (text.chars().count() <= MAX_SHOWN).then_some(text)
     }
 

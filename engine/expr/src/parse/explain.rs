@@ -5,13 +5,9 @@ use pest::error::{Error as PestError, ErrorVariant, InputLocation};
 use super::Rule;
 use super::literals::is_number;
 use super::repair::is_arrow;
-use super::token::{is_word, token};
+use super::token::{is_reserved, is_word, token};
 use crate::error::{Error, Phase};
 use crate::habits::SIGNS;
-
-/// Words that are operators wherever they stand but after a dot.
-const RESERVED: [&str; 11] =
-    ["and", "contains", "else", "endsWith", "if", "in", "let", "matches", "not", "or", "startsWith"];
 
 pub(super) fn explain(source: &str, error: &PestError<Rule>) -> Error {
     let at = match error.location {
@@ -157,7 +153,7 @@ fn hint(source: &str, at: usize, tried: &[Rule]) -> String {
         _ if word == "return" => "; the last expression is the value, without `return`",
         "not" if tried.contains(&Rule::operator) => "; between values it goes with `in`, `contains` and their like",
         "let" | "if" => "; put it in parentheses",
-        word if RESERVED.contains(&word) && !tried.contains(&Rule::operator) => {
+        word if is_reserved(word) && !tried.contains(&Rule::operator) => {
             return format!("; `{word}` is an operator");
         }
         word => {

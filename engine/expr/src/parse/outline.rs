@@ -1,7 +1,7 @@
 //! A tree as tests show it: with what the canonical form leaves out.
 
 use crate::ast::{Id, Kind, Tree};
-use crate::print::print_node;
+use crate::print::canonical_node;
 
 /// The tree in prefix form, or the error on one line.
 pub(super) fn outline(source: &str) -> String {
@@ -31,7 +31,7 @@ fn node(tree: &Tree<'_>, id: Id) -> String {
         Kind::Sequence(_) => ";",
         Kind::Array(_) => "[]",
         Kind::Map(_) => "{}",
-        _ => return print_node(tree, id),
+        _ => return canonical_node(tree, id),
     };
     let mut text = format!("({name}");
     tree.kind(id).each_child(|child| text += &format!(" {}", node(tree, child)));

@@ -46,6 +46,14 @@ pub(crate) fn is_word(character: char) -> bool {
     }
 }
 
+/// Whether a word is an operator wherever it stands but after a dot.
+pub(crate) fn is_reserved(word: &str) -> bool {
+    RESERVED.contains(&word)
+}
+
+const RESERVED: [&str; 11] =
+    ["and", "contains", "else", "endsWith", "if", "in", "let", "matches", "not", "or", "startsWith"];
+
 fn quoted(rest: &str, quote: char) -> usize {
     let mut escaped = false;
     for (at, character) in rest.char_indices().skip(1) {

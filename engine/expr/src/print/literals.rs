@@ -27,11 +27,31 @@ pub(super) fn quote(bytes: &[u8], output: &mut String) {
     output.push('"');
     for chunk in bytes.utf8_chunks() {
         chunk.valid().chars().for_each(|character| quote_character(character, output));
-        for byte in chunk.invalid() {
-            write!(output, "\\x{byte:02x}").expect("writing to a string cannot fail");
-        }
+        quote_raw(chunk.invalid(), output);
     }
     output.push('"');
+}
+
+/// Quotes bytes as they can be read: a byte that is part of nothing printable is written by its number.
+pub(super) fn quote_bytes(bytes: &[u8], output: &mut String) {
+    output.push_str("b\"");
+    for chunk in bytes.utf8_chunks() {
+        for character in chunk.valid().chars() {
+            if character.is_ascii() || is_printable(character) {
+                quote_character(character, output);
+            } else {
+                quote_raw(character.encode_utf8(&mut [0; 4]).as_bytes(), output);
+            }
+        }
+        quote_raw(chunk.invalid(), output);
+    }
+    output.push('"');
+}
+
+fn quote_raw(bytes: &[u8], output: &mut String) {
+    for byte in bytes {
+        write!(output, "\\x{byte:02x}").expect("writing to a string cannot fail");
+    }
 }
 
 fn quote_character(character: char, output: &mut String) {

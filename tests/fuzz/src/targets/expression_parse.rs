@@ -1,6 +1,7 @@
-//! The parser: brackets around what it takes change nothing, and what it refuses, it refuses at a place.
+//! The parser: brackets around what it takes change nothing, what it takes can be written so that it is read back, and what it refuses,
+//! it refuses at a place.
 
-use portal_expr::{Error, MAX_SOURCE, Phase, canonical, canonical_with_places};
+use portal_expr::{Error, MAX_SOURCE, Phase, canonical, canonical_with_places, is_same, written};
 
 use super::check_error;
 
@@ -22,6 +23,7 @@ pub fn expression_parse(input: &[u8]) {
             if !PRINTED_WITHOUT_BRACKETS.iter().any(|word| source.contains(word)) {
                 check_printed(&printed);
             }
+            check_written(source);
         }
         Err(error) => check_refused(&error, source),
     }
@@ -32,6 +34,15 @@ fn check_printed(printed: &str) {
     match canonical(printed) {
         Ok(again) => assert_eq!(again, printed),
         Err(error) => check_refused(&error, printed),
+    }
+}
+
+/// Checks that what people are shown is the same expression, if it is not over a limit: it may have more brackets.
+fn check_written(source: &str) {
+    let text = written(source).expect("it was read before");
+    match is_same(source, &text) {
+        Ok(same) => assert!(same, "{source:?} is written as {text:?}, which is another expression"),
+        Err(error) => assert!(is_limit(&error), "{source:?} is written as {text:?}, which is refused: {error}"),
     }
 }
 
