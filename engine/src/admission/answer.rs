@@ -7,6 +7,7 @@ use std::sync::Arc;
 use axum::{
     Router,
     body::{Body, HttpBody as _},
+    extract::DefaultBodyLimit,
     http::{HeaderValue, Method, Request, StatusCode, header},
     response::{IntoResponse as _, Response},
 };
@@ -81,8 +82,11 @@ impl Answering {
             let (reading, connection) = (Arc::clone(reading), Arc::clone(&self.connection));
             Body::new(Whole::new(incoming, reading, connection, Arc::clone(&self.connections)))
         };
+        let mut request = Request::from_parts(parts, body);
+        // The limit of the router would be another one, and has other words.
+        DefaultBodyLimit::disable().apply(&mut request);
         let mut router = self.router.clone();
-        let answering = async { router.call(Request::from_parts(parts, body)).await };
+        let answering = async { router.call(request).await };
         match AssertUnwindSafe(answering).catch_unwind().await {
             Ok(Ok(response)) => response,
             Ok(Err(never)) => match never {},

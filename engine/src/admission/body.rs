@@ -3,7 +3,7 @@
 
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 
 use axum::body::Bytes;
 use futures_util::FutureExt as _;
@@ -36,7 +36,6 @@ pub(super) struct Whole {
     bytes: Vec<u8>,
     /// The end of its time. Only a body that is waited for has one.
     deadline: Option<Pin<Box<Sleep>>>,
-    has_begun: bool,
     reading: Arc<Reading>,
     connection: Arc<Connection>,
     connections: Arc<Connections>,
@@ -59,20 +58,20 @@ impl Whole {
         connections: Arc<Connections>,
     ) -> Whole {
         let incoming = Some(incoming);
-        Whole { incoming, bytes: Vec::new(), deadline: None, has_begun: false, reading, connection, connections }
+        Whole { incoming, bytes: Vec::new(), deadline: None, reading, connection, connections }
     }
 
     /// Reads until the body is all there.
-    fn poll_whole(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Refusal>> {
-        let Some(mut incoming) = self.incoming.take() else { return Poll::Ready(Ok(())) };
+    fn poll_whole(&mut self, cx: &mut Context<'_>) -> Poll<Result<Bytes, Refusal>> {
+        let Some(mut incoming) = self.incoming.take() else { return Poll::Ready(Ok(Bytes::new())) };
         let polled = self.poll_incoming(&mut incoming, cx);
-        if !matches!(polled, Poll::Ready(Ok(()))) {
+        if !matches!(polled, Poll::Ready(Ok(_))) {
             self.incoming = Some(incoming);
         }
         polled
     }
 
-    fn poll_incoming(&mut self, incoming: &mut Incoming, cx: &mut Context<'_>) -> Poll<Result<(), Refusal>> {
+    fn poll_incoming(&mut self, incoming: &mut Incoming, cx: &mut Context<'_>) -> Poll<Result<Bytes, Refusal>> {
         let limit = self.connections.limits.body_bytes;
         if incoming.size_hint().lower() > (limit - self.bytes.len()) as u64 {
             return Poll::Ready(Err(Refusal::TooLarge { limit }));
@@ -81,20 +80,29 @@ impl Whole {
             match Pin::new(&mut *incoming).poll_frame(cx) {
                 Poll::Ready(Some(Ok(frame))) => {
                     // What is no data is a trailer, which no review has.
-                    if let Ok(data) = frame.into_data() {
-                        self.add(&data, incoming.size_hint().exact())?;
+                    let Ok(data) = frame.into_data() else { continue };
+                    // Most bodies come in one piece, which is part of the buffer that was read into.
+                    if self.bytes.is_empty() && incoming.is_end_stream() {
+                        self.hold(data.len())?;
+                        return Poll::Ready(Ok(data));
                     }
+                    self.add(&data, incoming.size_hint().exact())?;
                 }
                 Poll::Ready(Some(Err(_))) => return Poll::Ready(Err(Refusal::Broken)),
                 Poll::Ready(None) => break,
-                Poll::Pending => {
-                    let time = self.connections.limits.body;
-                    let deadline = self.deadline.get_or_insert_with(|| Box::pin(sleep(time)));
-                    return deadline.poll_unpin(cx).map(|()| Err(Refusal::TooSlow));
-                }
+                Poll::Pending => return self.poll_deadline(cx).map(|()| Err(Refusal::TooSlow)),
             }
         }
-        Poll::Ready(Ok(()))
+        Poll::Ready(Ok(Bytes::from(std::mem::take(&mut self.bytes))))
+    }
+
+    /// Waits for the end of the time, which begins with the first wait.
+    fn poll_deadline(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        let deadline = self.deadline.get_or_insert_with(|| {
+            self.connection.enter(Phase::Body);
+            Box::pin(sleep(self.connections.limits.body))
+        });
+        deadline.poll_unpin(cx)
     }
 
     /// Adds a piece, and holds the memory for it. `rest` is what is to come, if that is known.
@@ -108,13 +116,15 @@ impl Whole {
         if needed > capacity {
             let most = rest.map_or(limit, |rest| limit.min(needed.saturating_add(rest as usize)));
             let wanted = (2 * capacity).max(FIRST_STEP).min(most).max(needed);
-            if !self.connections.hold(&self.connection, wanted - capacity) {
-                return Err(Refusal::NoMemory);
-            }
+            self.hold(wanted - capacity)?;
             self.bytes.reserve_exact(wanted - self.bytes.len());
         }
         self.bytes.extend_from_slice(data);
         Ok(())
+    }
+
+    fn hold(&self, bytes: usize) -> Result<(), Refusal> {
+        if self.connections.hold(&self.connection, bytes) { Ok(()) } else { Err(Refusal::NoMemory) }
     }
 }
 
@@ -127,13 +137,12 @@ impl Body for Whole {
         if this.incoming.is_none() {
             return Poll::Ready(None);
         }
-        if !std::mem::replace(&mut this.has_begun, true) {
-            this.connection.enter(Phase::Body);
+        let read = ready!(this.poll_whole(cx));
+        if this.deadline.is_some() {
+            this.connection.enter(Phase::Decision);
         }
-        let read = std::task::ready!(this.poll_whole(cx));
-        this.connection.enter(Phase::Decision);
         Poll::Ready(Some(match read {
-            Ok(()) => Ok(Frame::data(Bytes::from(std::mem::take(&mut this.bytes)))),
+            Ok(bytes) => Ok(Frame::data(bytes)),
             Err(refusal) => {
                 this.bytes = Vec::new();
                 let mut outcome = this.reading.outcome();

@@ -3,7 +3,7 @@
 use axum::{
     Router,
     extract::Request,
-    http::{Method, header},
+    http::{HeaderValue, Method, header},
     middleware::{Next, from_fn},
     response::{IntoResponse as _, Response},
 };
@@ -34,15 +34,8 @@ fn refusal(request: &Request) -> Option<Refusal> {
     if request.method() != Method::POST {
         return None;
     }
-    let content_type = request.headers().get(header::CONTENT_TYPE);
-    let found = content_type.map(|found| String::from_utf8_lossy(found.as_bytes()).into_owned());
-    let is_json = |found: &str| {
-        let kind = found.split(';').next().unwrap_or_default();
-        kind.trim().eq_ignore_ascii_case("application/json")
-    };
-    match found {
-        Some(found) if is_json(&found) => None,
-        Some(found) => Some(Refusal::NotJson { found }),
-        None => Some(Refusal::NotJson { found: "not named".to_owned() }),
-    }
+    let found = request.headers().get(header::CONTENT_TYPE).map_or(&b"not named"[..], HeaderValue::as_bytes);
+    let kind = found.split(|byte| *byte == b';').next().unwrap_or_default();
+    let is_json = kind.trim_ascii().eq_ignore_ascii_case(b"application/json");
+    (!is_json).then(|| Refusal::NotJson { found: String::from_utf8_lossy(found).into_owned() })
 }

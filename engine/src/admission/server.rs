@@ -4,7 +4,7 @@ use std::io::{self, ErrorKind};
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::{Router, extract::DefaultBodyLimit};
+use axum::Router;
 use hyper::{server::conn::http1, service::service_fn};
 use hyper_util::rt::TokioIo;
 use portal_cluster::health::{Health, Part};
@@ -92,8 +92,7 @@ impl Server {
         // What is slow is noticed by its phase: see `connection.rs`.
         http.header_read_timeout(None).max_buf_size(READ_BUFFER).max_header_size(MAX_HEAD);
         let serving = Serving {
-            // The limit of the router would be another one, and has other words.
-            router: router.layer(DefaultBodyLimit::disable()),
+            router,
             acceptor: TlsAcceptor::from(certificates.config()),
             http,
             certificates,

@@ -118,7 +118,7 @@ impl Certificates {
             }
         };
         // A file system that does not answer must not keep the process from ending.
-        shutdown.run_until_cancelled(looks).await.unwrap_or(());
+        shutdown.run_until_cancelled(looks).await;
     }
 
     /// How TLS is spoken.
@@ -133,7 +133,8 @@ impl Certificates {
         let mut config = asking.with_cert_resolver(Arc::clone(self) as Arc<dyn ResolvesServerCert>);
         // One connection of HTTP/2 would bring all that an API server asks to one replica.
         config.alpn_protocols = vec![b"http/1.1".to_vec()];
-        // The API server resumes no session. One that was resumed would carry on with what its client once showed.
+        // The API server resumes no session, so that tickets are for nobody. A session that was resumed would carry on with what its
+        // client once showed.
         config.send_tls13_tickets = 0;
         config.session_storage = Arc::new(NoServerSessionStorage {});
         Arc::new(config)
@@ -156,8 +157,7 @@ impl Certificates {
         looked.pair.look(
             settled,
             || Ok((files::read(certificate)?, files::read(key)?)),
-            |content| {
-                let (certificate_bytes, key_bytes) = content;
+            |(certificate_bytes, key_bytes)| {
                 let pair = files::pair((certificate, certificate_bytes), (key, key_bytes), &self.provider)?;
                 self.show(pair, now)
             },
@@ -171,7 +171,7 @@ impl Certificates {
                 |bytes| {
                     let roots = files::authorities(path, bytes)?;
                     let authority = Authority::new(roots, &self.provider)
-                        .map_err(|_| Error::NoCertificate { path: path.display().to_string() })?;
+                        .map_err(|_| Error::NoAuthority { path: path.display().to_string() })?;
                     self.authority.store(Some(Arc::new(authority)));
                     Ok(())
                 },

@@ -64,8 +64,8 @@ async fn a_new_authority_counts_from_the_next_connection_on() {
         ask(&fixture, Some(pair)).await.check(200, "5 bytes\n");
     }
     fixture.volume.write(&fixture.pair(), "nothing");
-    let problem = "[!]certificate there is no certificate in /ca.crt: it takes PEM, with the certificate first that is shown; the \
-                   one before stays in use";
+    let problem =
+        "[!]certificate there is no certificate of an authority in /ca.crt: it takes PEM; the one before stays in use";
     fixture.certificate_is(problem).await;
     ask(&fixture, Some(&of_second)).await.check(200, "5 bytes\n");
     fixture.volume.write(&fixture.pair(), &second.pair().certificate);
@@ -79,9 +79,7 @@ async fn without_an_authority_nobody_is_the_api_server() {
     let mut setup = setup(Limits::default());
     setup.clients = Some("nothing".to_owned());
     let fixture = setup.await;
-    let problem =
-        "[-]certificate there is no certificate in /ca.crt: it takes PEM, with the certificate first that is shown";
-    fixture.certificate_is(problem).await;
+    fixture.certificate_is("[-]certificate there is no certificate of an authority in /ca.crt: it takes PEM").await;
     let pair = Authority::new("clients").unwrap().client(API_SERVER, None).unwrap();
     let words = "the authority of client certificates cannot be read: see /readyz\n";
     for pair in [None, Some(&pair)] {

@@ -40,6 +40,8 @@ pub(super) enum Error {
     Pem { path: String, problem: &'static str },
     #[error("there is no certificate in {path}: it takes PEM, with the certificate first that is shown")]
     NoCertificate { path: String },
+    #[error("there is no certificate of an authority in {path}: it takes PEM")]
+    NoAuthority { path: String },
     #[error("there is no private key in {path}: it takes PEM, with a key that needs no passphrase")]
     NoKey { path: String },
     #[error("the key in {path} cannot be used: {source}; RSA, P-256, P-384 and Ed25519 can")]
@@ -72,11 +74,14 @@ pub(super) fn pair(
     provider: &CryptoProvider,
 ) -> Result<Pair, Error> {
     let chain = certificates(certificate_path, certificate)?;
+    let Some(first) = chain.first() else {
+        return Err(Error::NoCertificate { path: certificate_path.display().to_string() });
+    };
+    let expires = der::not_after(first);
     let key = PrivateKeyDer::from_pem_slice(key).map_err(|source| match source {
         pem::Error::NoItemsFound => Error::NoKey { path: key_path.display().to_string() },
         error => Error::Pem { path: key_path.display().to_string(), problem: problem(&error) },
     })?;
-    let expires = der::not_after(&chain[0]);
     let certified = CertifiedKey::from_der(chain, key, provider).map_err(|source| match source {
         rustls::Error::InconsistentKeys(_) => {
             Error::NoPair { certificate: certificate_path.display().to_string(), key: key_path.display().to_string() }
@@ -95,15 +100,13 @@ pub(super) fn authorities(path: &Path, bytes: &[u8]) -> Result<RootCertStore, Er
     for certificate in certificates(path, bytes)? {
         roots.add(certificate).map_err(|source| Error::Certificate { path: path.display().to_string(), source })?;
     }
-    Ok(roots)
+    if roots.is_empty() { Err(Error::NoAuthority { path: path.display().to_string() }) } else { Ok(roots) }
 }
 
-/// The certificates of a file, of which there is at least one.
+/// The certificates of a file.
 fn certificates(path: &Path, bytes: &[u8]) -> Result<Vec<CertificateDer<'static>>, Error> {
-    let chain: Vec<_> = CertificateDer::pem_slice_iter(bytes)
-        .collect::<Result<_, _>>()
-        .map_err(|error| Error::Pem { path: path.display().to_string(), problem: problem(&error) })?;
-    if chain.is_empty() { Err(Error::NoCertificate { path: path.display().to_string() }) } else { Ok(chain) }
+    let chain = CertificateDer::pem_slice_iter(bytes).collect::<Result<_, _>>();
+    chain.map_err(|error| Error::Pem { path: path.display().to_string(), problem: problem(&error) })
 }
 
 /// What is wrong, in words: the error itself would show bytes of the file.
