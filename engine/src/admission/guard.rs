@@ -1,25 +1,29 @@
 //! Who may ask the webhook, and in which form.
 
 use axum::{
-    Router,
-    extract::Request,
-    http::{HeaderValue, Method, header},
-    middleware::{Next, from_fn},
+    body::Bytes,
+    extract::{FromRequest, Request},
+    http::{HeaderValue, header},
     response::{IntoResponse as _, Response},
 };
 
 use super::{refusal::Refusal, tls::Peer};
 
-/// The paths of a router for the API server alone, if clients are asked who they are, and for JSON. Paths beside them stay as they are.
-/// The router has one at least.
-pub fn for_api_server(router: Router) -> Router {
-    router.route_layer(from_fn(check))
-}
+/// The body of a request that only the API server may make: JSON, from a client that is the API server if clients are asked who they
+/// are. A handler that takes it is not called for anything else, and of that no body is read.
+#[derive(Clone, Debug)]
+pub struct FromApiServer(pub Bytes);
 
-async fn check(request: Request, next: Next) -> Response {
-    match refusal(&request) {
-        Some(refusal) => refusal.into_response(),
-        None => next.run(request).await,
+impl<S: Send + Sync> FromRequest<S> for FromApiServer {
+    type Rejection = Response;
+
+    async fn from_request(request: Request, state: &S) -> Result<Self, Response> {
+        if let Some(refusal) = refusal(&request) {
+            return Err(refusal.into_response());
+        }
+        // What the server says about a body that it cannot give takes the place of the words here.
+        let bytes = Bytes::from_request(request, state).await.map_err(|rejection| rejection.into_response())?;
+        Ok(FromApiServer(bytes))
     }
 }
 
@@ -29,10 +33,6 @@ fn refusal(request: &Request) -> Option<Refusal> {
         // Without an answer to who it is, it is nobody.
         Some(Peer::Unknown) | None => return Some(Refusal::NoCertificate),
         Some(Peer::Stranger(reason)) => return Some(Refusal::WrongCertificate(reason.clone())),
-    }
-    // Other methods have no body, and are told so by the router.
-    if request.method() != Method::POST {
-        return None;
     }
     let found = request.headers().get(header::CONTENT_TYPE).map_or(&b"not named"[..], HeaderValue::as_bytes);
     let kind = found.split(|byte| *byte == b';').next().unwrap_or_default();

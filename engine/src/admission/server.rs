@@ -28,8 +28,8 @@ use crate::metrics::{Closed, EngineMetrics};
 /// The server of the webhook.
 #[derive(Debug)]
 pub struct Server {
-    /// What answers. It gets each body whole, as `Bytes`, and each request with a [`Peer`](super::tls::Peer) as its extension. See
-    /// [`for_api_server`](super::guard::for_api_server) for the paths that not everybody may ask.
+    /// What answers. It gets each body whole, as `Bytes`, and each request with a [`Peer`](super::tls::Peer) as its extension. What not
+    /// everybody may ask takes its body as [`FromApiServer`](super::guard::FromApiServer).
     pub router: Router,
     /// What is shown to clients, and asked of them.
     pub certificates: Arc<Certificates>,
@@ -61,7 +61,7 @@ struct Serving {
 const READ_BUFFER: usize = 32 << 10;
 
 /// The largest head of a request. Those of the API server have some hundred bytes.
-const MAX_HEAD: usize = 16 << 10;
+const MAX_HEAD: usize = 8 << 10;
 
 /// The pause after an error that may be over soon.
 const SHORT_PAUSE: Duration = Duration::from_millis(100);

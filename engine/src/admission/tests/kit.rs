@@ -36,7 +36,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     admission::{
-        guard::for_api_server,
+        guard::FromApiServer,
         limits::Limits,
         server::{Accept, Server},
         tls::{Certificates, Clients, Files},
@@ -143,24 +143,25 @@ impl Setup {
 }
 
 fn router(gate: Arc<Semaphore>) -> Router {
-    let length = |body: Bytes| async move { format!("{} bytes\n", body.len()) };
-    let gated = |body: Bytes| async move {
+    let length = |FromApiServer(body): FromApiServer| async move { format!("{} bytes\n", body.len()) };
+    let gated = |FromApiServer(body): FromApiServer| async move {
         gate.acquire().await.unwrap().forget();
         format!("{} bytes\n", body.len())
     };
-    let review = Router::new()
+    Router::new()
         .route("/review", post(length))
         .route("/gate", post(gated))
-        .route("/large", post(|| async { vec![b'x'; 32 << 20] }))
+        .route("/large", post(|_: FromApiServer| async { vec![b'x'; 32 << 20] }))
         .route(
             "/panic",
-            post(|_: Bytes| async {
+            post(|_: FromApiServer| async {
                 if true {
                     panic!("a mistake")
                 }
             }),
-        );
-    for_api_server(review).route("/state", get(|| async { "well\n" }))
+        )
+        .route("/state", get(|| async { "well\n" }))
+        .route("/anybody", post(|body: Bytes| async move { format!("{} bytes\n", body.len()) }))
 }
 
 impl Fixture {
