@@ -13,7 +13,7 @@ mod members;
 mod nil;
 mod operators;
 mod predicates;
-mod quantities;
+mod readings;
 #[cfg(test)]
 mod tests;
 mod words;

@@ -122,7 +122,7 @@ impl<'a> Explanation<'a, '_> {
             }
             Kind::Compare { left, right, .. } => self.observe_all(&[left, right], place),
             Kind::In { needle, haystack } => self.observe_all(&[needle, haystack], place),
-            Kind::InTexts { needle, .. } => self.observe_all(&[needle], place),
+            Kind::InTexts { needle, .. } | Kind::InRange { needle, .. } => self.observe_all(&[needle], place),
             Kind::Matches { subject, pattern } => self.observe_all(&[subject, pattern], place),
             Kind::MatchesConstant { subject, .. } => self.observe_all(&[subject], place),
             Kind::Text { subject, part, .. } => self.observe_all(&[subject, part], place),
@@ -333,6 +333,7 @@ fn is_constant(op: &Op) -> bool {
     match &op.kind {
         Kind::Constant(_) => true,
         Kind::Array(elements) => elements.iter().all(is_constant),
+        Kind::Builtin { builtin, arguments } => builtin.name != "now" && arguments.iter().all(is_constant),
         _ => false,
     }
 }

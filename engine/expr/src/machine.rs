@@ -21,7 +21,7 @@ pub use self::failure::{Failure, Limit};
 const BYTES_PER_STEP: u64 = 64;
 
 /// How deep lists and maps may lie in each other where a function looks into all of them. Each level takes stack.
-const MAX_DEPTH: u32 = 256;
+pub(crate) const MAX_DEPTH: u32 = 256;
 
 /// Steps down into a list or a map.
 pub(crate) fn deeper(depth: u32) -> Result<u32, Failure> {

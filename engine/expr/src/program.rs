@@ -9,7 +9,7 @@ use crate::{
     operators::Comparison,
     regex::Regex,
     schema::{ComputedId, FunctionId, Slot},
-    value::Quantity,
+    value::{Network, Quantity, Version, version::Range},
     warning::Warning,
 };
 
@@ -135,6 +135,11 @@ pub(crate) enum Kind {
         needle: Box<Op>,
         texts: Box<[Box<str>]>,
     },
+    /// `in` a range of versions that is known.
+    InRange {
+        needle: Box<Op>,
+        range: Box<Range>,
+    },
     Matches {
         subject: Box<Op>,
         pattern: Box<Op>,
@@ -224,6 +229,8 @@ pub(crate) enum Constant {
     Text(Box<str>),
     Bytes(Box<[u8]>),
     Quantity(Quantity<'static>),
+    Version(Version<'static>),
+    Network(Network<'static>),
 }
 
 /// The value of a field that is missing.
@@ -319,6 +326,7 @@ impl Kind {
             | Kind::Compare { .. }
             | Kind::In { .. }
             | Kind::InTexts { .. }
+            | Kind::InRange { .. }
             | Kind::Matches { .. }
             | Kind::MatchesConstant { .. }
             | Kind::Text { .. }

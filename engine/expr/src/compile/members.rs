@@ -4,6 +4,7 @@ use portal_document::Key;
 
 use super::{
     Compiler, MAX_HEIGHT, Typed,
+    calls::part_of_version,
     form::{Form, Member},
     known::Known,
 };
@@ -174,7 +175,8 @@ impl<'s> Compiler<'s> {
         }
         let mut objects = forms.iter().filter_map(Form::object).map(|id| self.schema.object(id));
         let Some(first) = objects.next() else {
-            return self.error(at, format!("a value that is {} has no field `{name}`", base.kind));
+            let hint = part_of_version(base.kind, name);
+            return self.error(at, format!("a value that is {} has no field `{name}`{hint}", base.kind));
         };
         let (mut names, mut fields) = (vec![&*first.name], Vec::from_iter(first.fields.keys().map(String::as_str)));
         for object in objects {
