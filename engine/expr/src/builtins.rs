@@ -163,6 +163,11 @@ impl Builtin {
         matches!(self.name, "isQuantity" | "isSemver" | "isCIDR" | "isIP")
     }
 
+    /// Whether it gives what a text says, so that whoever sees the text sees the value.
+    pub(crate) fn reads_text(&self) -> bool {
+        matches!(self.name, "quantity" | "semver" | "cidr")
+    }
+
     /// What errors suggest in the place of a text that may be missing, where the empty one could not be read.
     pub(crate) fn readable(&self) -> Option<&'static str> {
         match self.name {

@@ -50,7 +50,7 @@ pub use machine::{Failure, Limit, Machine};
 pub use program::{CallSite, Program};
 pub use reference::{FunctionReference, RULES_ONLY, functions};
 pub use schema::{
-    Calls, ComputedId, Field, Function, FunctionId, Object, ObjectId, Parameter, Root, Schema, Shape, Slot,
+    Calls, ComputedId, Field, Function, FunctionId, Nil, Object, ObjectId, Parameter, Root, Schema, Shape, Slot,
 };
 pub use suggest::nearest;
 pub use value::{Amount, Entry, Keys, Map, Moment, Network, Quantity, Time, Value, Version, Zone};

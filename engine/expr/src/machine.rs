@@ -11,7 +11,7 @@ use bumpalo::Bump;
 use crate::{
     limits::Limits,
     regex::{Patterns, Regex},
-    value::{Entry, Keys, Map, Moment, Value, map::Duplicates, sequence::Sequence},
+    value::{Entry, Keys, Map, Moment, Time, Value, Zone, map::Duplicates, sequence::Sequence},
 };
 
 pub(crate) use self::buffer::{Buffer, Text};
@@ -146,6 +146,11 @@ impl<'a> Machine<'a> {
     pub fn text(&self, text: &str) -> Result<&'a str, Failure> {
         self.count_bytes(text.len())?;
         self.arena.try_alloc_str(text).map(|text| &*text).map_err(|_| self.out_of_memory())
+    }
+
+    /// A moment, in UTC.
+    pub fn time(&self, moment: Moment) -> Result<Value<'a>, Failure> {
+        self.keep(Time { moment, zone: Zone::Utc }).map(Value::Time)
     }
 
     /// A list of these values.

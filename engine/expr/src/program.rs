@@ -37,6 +37,8 @@ pub struct Program {
 pub struct CallSite {
     /// The function.
     pub function: FunctionId,
+    /// What it is called.
+    pub name: String,
     /// The names between the root and the function: `["pods"]` in `cluster.pods.list(…)`.
     pub names: Vec<String>,
     /// The root that the call begins with; none for a plain function.

@@ -8,7 +8,7 @@ use crate::{
     facts::ArgumentShape,
     habits,
     program::{CallSite, Constant, Kind, Op},
-    schema::{Calls, Function, Parameter, Shape, Slot},
+    schema::{Calls, Function, Nil, Parameter, Shape, Slot},
     suggest,
     types::Type,
 };
@@ -334,7 +334,8 @@ impl<'s> Compiler<'s> {
         }
         let site = self.calls.len() as u32;
         let place = self.error(at, "");
-        self.calls.push(CallSite { function: function.id, names, root, line: place.line, column: place.column });
+        let (id, name) = (function.id, function.name.clone());
+        self.calls.push(CallSite { function: id, name, names, root, line: place.line, column: place.column });
         let absent = || (Op { kind: Kind::Constant(Constant::Nil), at }, ArgumentShape::Missing);
         let (ops, shapes): (Vec<Op>, Vec<ArgumentShape>) =
             given.into_iter().map(|given| given.unwrap_or_else(absent)).unzip();
@@ -370,6 +371,7 @@ impl<'s> Compiler<'s> {
             let message = format!("`{}` of `{}` must be {wanted}, and this is {kind}", parameter.name, function.name);
             return Err(self.error(at, message));
         }
+        self.require_argument(function, parameter, id, &typed)?;
         let shape = match (&typed.op.kind, typed.known.origin) {
             (Kind::Constant(Constant::Text(text)), _) => ArgumentShape::Text(text.to_string()),
             (Kind::Constant(_), _) => ArgumentShape::Constant,
@@ -381,6 +383,31 @@ impl<'s> Compiler<'s> {
             _ => ArgumentShape::Dynamic,
         };
         Ok((typed.op, shape, typed.known.may_be_nil))
+    }
+
+    /// Refuses an argument that may be missing, where the host can do nothing with nil.
+    fn require_argument(
+        &self,
+        function: &Function,
+        parameter: &Parameter,
+        id: Id,
+        typed: &Typed<'s>,
+    ) -> Result<(), Error> {
+        let Nil::Refused(instead) = parameter.nil else { return Ok(()) };
+        if self.strict || !typed.known.may_be_nil {
+            return Ok(());
+        }
+        let before = if function.parameters.len() > 1 { "…, " } else { "" };
+        Err(match instead {
+            Some(instead) => {
+                self.missing(id, typed, instead, |argument| format!("{}({before}{argument})", function.name))
+            }
+            None => {
+                let text = self.shown(id);
+                let message = format!("`{text}` may be missing: write `{text} != nil && …` to leave out what has none");
+                self.error(typed.op.at, message)
+            }
+        })
     }
 }
 

@@ -3,11 +3,9 @@
 //! Everything is kept in the form of IPv6, in which IPv4 is the part behind `::ffff:0:0/96`: an address is in the same networks
 //! however it is written.
 
-use std::{
-    cmp::Ordering,
-    fmt,
-    net::{Ipv4Addr, Ipv6Addr},
-};
+// Addresses alone: `std::net` has sockets beside them.
+use core::net::{Ipv4Addr, Ipv6Addr};
+use std::{cmp::Ordering, fmt};
 
 /// A network, or an address.
 #[derive(Clone, Copy, Debug)]
