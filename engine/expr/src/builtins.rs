@@ -198,7 +198,7 @@ impl Builtin {
 
     /// Whether it fails if an element of a list is missing.
     pub(crate) fn needs_every_element(&self) -> bool {
-        matches!(self.name, "max" | "min" | "mean" | "median" | "join")
+        matches!(self.name, "max" | "min" | "mean" | "median" | "join" | "cidr")
     }
 
     /// Whether it puts elements in order, for which it must know that they are amounts.

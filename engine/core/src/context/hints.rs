@@ -166,6 +166,8 @@ mod tests {
                 "metadata.annotations.cost-center == 'x'",
                 "object.metadata.labels.cost-center == 'x'",
                 "not 'team' in metadata.labels",
+                "x509_decode(object.data.crt ?? '').isCA",
+                "crypto.x509.parse_certificates(object.data.crt)",
             ],
             expect![[r#"
                 oldObject.spec.replicas == 1
@@ -222,6 +224,10 @@ mod tests {
                     a key with other signs than letters and digits is put in quotes: write `object.metadata.labels["cost-center"]`
                 not 'team' in metadata.labels
                     this is `(not "team") in metadata.labels`: write `"team" not in metadata.labels`
+                x509_decode(object.data.crt ?? '').isCA
+                    unknown function `x509_decode`: write `x509(object.data.crt ?? "")`
+                crypto.x509.parse_certificates(object.data.crt)
+                    unknown name `crypto`: write `certificates(…)`
             "#]],
         );
     }

@@ -232,6 +232,10 @@ fn a_question_says_that_something_is_there() {
             "`object.text` may be missing: write `fromYAML(object.text ?? \"\")` to give it a value, or `object.text != nil && …` to leave out what has none",
         ),
         (
+            "'10.0.0.1' in cidr([container.labels.range, '10.0.0.0/8'])",
+            "elements of `[container.labels.range, \"10.0.0.0/8\"]` may be missing: write `?? …` where they are read, so that `cidr` has all of them",
+        ),
+        (
             "glob('prod-*', container.name)",
             "the pattern of `glob` comes last: write `glob(container.name, \"prod-*\")`",
         ),
