@@ -6,8 +6,11 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, bail};
 use clap::Args;
+use portal_core::context::functions;
 use portal_document::{Document, Key, Node};
-use portal_expr::{Arena, Error, Host, Limits, Mode, Program, Schema, Shape, Slot, Value};
+use portal_expr::{
+    Arena, ComputedId, Error, Failure, Host, Limits, Machine, Mode, Program, Schema, Shape, Slot, Value,
+};
 use serde_json::{Value as Json, json};
 
 use crate::clock;
@@ -52,6 +55,12 @@ struct Roots {
     fields: BTreeMap<Slot, Key>,
 }
 
+/// The same for one expression, whose calls it knows.
+struct Answering<'a> {
+    roots: &'a Roots,
+    program: &'a Program,
+}
+
 /// An object whose fields are names.
 struct Environment {
     document: Document,
@@ -72,11 +81,11 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
             bail!("`--env {STANDARD_INPUT}` goes with --lines and without --root: each line has its own names");
         }
         return run_lines(|line| {
-            let (source, roots) = Roots::of_line(line)?;
+            let (source, roots) = Roots::of_line(line, mode)?;
             Ok(answer(&source, &roots, mode))
         });
     }
-    let roots = Roots::read(arguments)?;
+    let roots = Roots::read(arguments, mode)?;
     if arguments.lines {
         return run_lines(|line| Ok(answer(line, &roots, mode)));
     }
@@ -90,8 +99,8 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     for warning in warnings {
         eprintln!("warning: {}:{}: {}", warning.line, warning.column, warning.message);
     }
-    let arena = Arena::new();
-    match evaluate(&program, &roots, &arena) {
+    let (host, arena) = (Answering { roots: &roots, program: &program }, Arena::new());
+    match evaluate(&host, &arena) {
         Ok(value) if is_deeper(value, MAX_DEPTH) => {
             bail!("the value is more than {MAX_DEPTH} levels deep: print a part of it")
         }
@@ -101,8 +110,8 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn evaluate<'a>(program: &'a Program, roots: &'a Roots, arena: &'a Arena) -> Result<Value<'a>, Error> {
-    program.evaluate(roots, arena, &Limits::default(), clock::now())
+fn evaluate<'a>(host: &'a Answering<'a>, arena: &'a Arena) -> Result<Value<'a>, Error> {
+    host.program.evaluate(host, arena, &Limits::default(), clock::now())
 }
 
 /// On one line if it fits there.
@@ -145,8 +154,8 @@ fn answer(source: &str, roots: &Roots, mode: Mode) -> Json {
         Ok(program) => program,
         Err(error) => return failed(answer, &error),
     };
-    let arena = Arena::new();
-    match evaluate(&program, roots, &arena) {
+    let (host, arena) = (Answering { roots, program: &program }, Arena::new());
+    match evaluate(&host, &arena) {
         Ok(value) if is_deeper(value, MAX_DEPTH) => answer["err"] = json!("the value is too deep to be written"),
         Ok(value) => answer["val"] = typed(value),
         Err(error) => return failed(answer, &error),
@@ -155,12 +164,17 @@ fn answer(source: &str, roots: &Roots, mode: Mode) -> Json {
 }
 
 impl Roots {
-    fn new() -> Self {
-        Self { schema: Schema::new(), documents: Vec::new(), environment: None, fields: BTreeMap::new() }
+    /// Nothing but the functions that rules have, which expr-lang itself does not.
+    fn new(mode: Mode) -> Self {
+        let mut schema = Schema::new();
+        if mode == Mode::Rules {
+            functions::add_functions(&mut schema);
+        }
+        Self { schema, documents: Vec::new(), environment: None, fields: BTreeMap::new() }
     }
 
-    fn of_environment(environment: Environment) -> anyhow::Result<Self> {
-        let mut roots = Self::new();
+    fn of_environment(environment: Environment, mode: Mode) -> anyhow::Result<Self> {
+        let mut roots = Self::new(mode);
         let Some(object) = environment.node().and_then(Node::as_object) else {
             bail!("it holds no object: its fields would be the names to use");
         };
@@ -173,19 +187,19 @@ impl Roots {
     }
 
     /// An expression and what it may use, from a line of JSON.
-    fn of_line(line: &str) -> anyhow::Result<(String, Self)> {
+    fn of_line(line: &str, mode: Mode) -> anyhow::Result<(String, Self)> {
         let document = Document::parse(line.as_bytes(), &portal_document::Options::default())?;
         let source = document.root().get_str("expr").and_then(Node::as_str);
         let source = source.context("its field `expr` is no text")?.to_owned();
         let environment = Environment { document, field: Some(Key::new("env")) };
-        Ok((source, Self::of_environment(environment).context("its field `env` cannot be used")?))
+        Ok((source, Self::of_environment(environment, mode).context("its field `env` cannot be used")?))
     }
 
-    fn read(arguments: &Arguments) -> anyhow::Result<Self> {
+    fn read(arguments: &Arguments, mode: Mode) -> anyhow::Result<Self> {
         let mut roots = match &arguments.env {
-            Some(path) => Self::of_environment(Environment { document: read_document(path)?, field: None })
+            Some(path) => Self::of_environment(Environment { document: read_document(path)?, field: None }, mode)
                 .with_context(|| format!("{} cannot be used", path.display()))?,
-            None => Self::new(),
+            None => Self::new(mode),
         };
         let file = arguments.file.iter().map(|path| ("object".to_owned(), path.clone()));
         for (name, path) in file.chain(arguments.root.iter().cloned()) {
@@ -201,7 +215,7 @@ impl Roots {
     }
 }
 
-impl Host for Roots {
+impl Roots {
     fn root(&self, slot: Slot) -> Value<'_> {
         if let Some((_, document)) = self.documents.iter().find(|(known, _)| *known == slot) {
             return Value::from_node(document.root());
@@ -209,9 +223,30 @@ impl Host for Roots {
         let field = self.fields.get(&slot).zip(self.environment.as_ref().and_then(Environment::node));
         field.and_then(|(key, environment)| environment.get(key)).map_or(Value::Nil, Value::from_node)
     }
+}
+
+impl Host for Answering<'_> {
+    fn root(&self, slot: Slot) -> Value<'_> {
+        self.roots.root(slot)
+    }
+
+    fn computed<'a>(&'a self, part: ComputedId, base: Value<'a>, machine: &Machine<'a>) -> Result<Value<'a>, Failure> {
+        match base {
+            Value::Text(reference) => functions::image_part(part, reference, machine),
+            _ => Ok(Value::Nil),
+        }
+    }
+
+    fn call<'a>(&'a self, site: usize, arguments: &[Value<'a>], machine: &Machine<'a>) -> Result<Value<'a>, Failure> {
+        let Some(call) = self.program.calls().get(site) else {
+            return Err(Failure::new("the expression calls what it did not declare"));
+        };
+        functions::call(call.function, arguments, machine)
+    }
 
     fn environment(&self) -> Value<'_> {
-        self.environment.as_ref().and_then(Environment::node).map_or(Value::Nil, Value::from_node)
+        let environment = self.roots.environment.as_ref().and_then(Environment::node);
+        environment.map_or(Value::Nil, Value::from_node)
     }
 }
 

@@ -172,7 +172,12 @@ fn labels(metric: &Metric) -> String {
 fn expression_functions() -> String {
     let mut text = String::new();
     let mut group = "";
-    for function in portal_expr::functions() {
+    let mut functions = portal_expr::functions();
+    // Those of Kubernetes stand under the heading of what rules alone have.
+    let end =
+        functions.iter().rposition(|function| function.group == portal_expr::RULES_ONLY).map_or(0, |last| last + 1);
+    functions.splice(end..end, portal_core::context::functions::functions());
+    for function in functions {
         if function.group != group {
             group = function.group;
             let _ = write!(text, "\n### {group}\n\n| function | what it gives | example |\n| --- | --- | --- |\n");

@@ -61,6 +61,91 @@ const LISTS: [&str; 8] = [
     "map(spec.containers, .image)",
 ];
 
+/// Annotations whose values can be read as something, with what stands for one that is missing, and expressions that do so.
+const READINGS: [(&str, &str, &[&str]); 9] = [
+    (
+        "version",
+        "'0'",
+        &[
+            "semver({}) < '1.2'",
+            "semver({}) == '1'",
+            "semver({}) in '>=1 <2'",
+            "semver({}) in ['1', '2.0.0-rc.1']",
+            "'1.0.0-rc.1' < semver({})",
+        ],
+    ),
+    (
+        "range",
+        "'10.0.0.0/8'",
+        &[
+            "'10.0.0.1' in cidr({})",
+            "'10.0.0.1' in cidr(({} ?? []))",
+            "cidr({}) == '10.0.0.0/8'",
+            "'fd00::/16' not in cidr([{}])",
+        ],
+    ),
+    (
+        "ip",
+        "nil",
+        &["{} in cidr('10.0.0.0/8')", "{} not in cidr(['10.0.0.0/8', 'fd00::/8'])", "{} in [cidr('10.0.0.0/8')]"],
+    ),
+    (
+        "date",
+        "'1970-01-01'",
+        &[
+            "date({}) < now()",
+            "date({}).Year() > 2000",
+            "now() - date({}) > duration('1h')",
+            "date({}).Add(duration('1h')).After(now())",
+            "date({}).Format('2006') == '2026'",
+        ],
+    ),
+    ("wait", "'0s'", &["duration({}) > duration('1h')", "duration({}).Hours() > 1", "now().Add(duration({})) > now()"]),
+    ("size", "'0'", &["quantity({}) > '1Gi'", "quantity({}) == quantity('2Gi')"]),
+    (
+        "yaml",
+        "''",
+        &["fromYAML({}).version == 'a'", "semver(fromYAML({}).version ?? '0') > '1'", "len(fromYAML({}).list) > 0"],
+    ),
+    (
+        "image",
+        "''",
+        &["image({}).registry == 'docker.io'", "upper(image({}).tag ?? '') == 'V1'", "image({}).name != ''"],
+    ),
+    ("pem", "''", &["any(certificates({}), .notAfter > now())", "len(certificates({})) == 1"]),
+];
+
+/// Questions, which may be asked of anything, and what is asked behind them.
+const QUESTIONS: [(&str, &str); 5] = [
+    ("isSemver({})", "semver({}) < '1.2'"),
+    ("isIP({})", "{} in cidr('10.0.0.0/8')"),
+    ("isCIDR({})", "'10.0.0.1' in cidr({})"),
+    ("isQuantity({})", "quantity({}) < '1Gi'"),
+    ("{} != nil", "glob({}, 'a*')"),
+];
+
+/// A condition that reads a text as something else.
+fn reading(random: &mut Random) -> String {
+    if random.below(3) == 0 {
+        let (question, then) = *random.pick(&QUESTIONS);
+        let (path, other) = (*random.pick(&TEXTS), *random.pick(&TEXTS));
+        let asked = if random.below(4) == 0 { other } else { path };
+        return format!("({} && {})", question.replace("{}", asked), then.replace("{}", path));
+    }
+    let (name, default, expressions) = *random.pick(&READINGS);
+    let path = match random.below(4) {
+        0 => format!("object.metadata.annotations['{name}']"),
+        1 => format!("find([metadata.annotations.{name}], # != nil)"),
+        _ => format!("metadata.annotations.{name}"),
+    };
+    let expression = random.pick(expressions);
+    match random.below(3) {
+        0 => expression.replace("{}", &format!("({path} ?? {default})")),
+        1 => format!("({path} != nil && {})", expression.replace("{}", &path)),
+        _ => expression.replace("{}", &path),
+    }
+}
+
 fn text(random: &mut Random, depth: usize) -> String {
     let path = *random.pick(&TEXTS);
     match random.below(9) {
@@ -98,7 +183,7 @@ fn condition(random: &mut Random, depth: usize) -> String {
     if depth == 0 {
         return simple(random, 0);
     }
-    match random.below(9) {
+    match random.below(12) {
         0 => format!("({} && {})", condition(random, depth - 1), condition(random, depth - 1)),
         1 => format!("({} || {})", condition(random, depth - 1), condition(random, depth - 1)),
         2 => format!("not ({})", condition(random, depth - 1)),
@@ -113,6 +198,7 @@ fn condition(random: &mut Random, depth: usize) -> String {
         }
         6 => format!("any({}, {})", list(random), random.pick(&["# != nil", "# == \"a\" || true", "true"])),
         7 => format!("let x = {}; x != nil && lower(x) == \"a\"", random.pick(&TEXTS)),
+        8..=10 => reading(random),
         _ => simple(random, depth),
     }
 }
@@ -134,7 +220,11 @@ fn pod() -> Value {
         "apiVersion": "v1", "kind": "Pod",
         "metadata": {
             "name": "api", "namespace": "shop", "labels": {"app": "api", "tier": "web"},
-            "annotations": {"example.com/team": "shop"},
+            "annotations": {
+                "example.com/team": "shop", "version": "v1.2.3", "range": "10.0.0.0/8", "ip": "10.1.2.3",
+                "date": "2026-01-02T03:04:05Z", "wait": "1h30m", "size": "2Gi", "yaml": "version: 1.2.3\nlist: [1]",
+                "image": "web:v1", "pem": include_str!("../../engine/core/src/context/certificate/leaf.pem"),
+            },
             "ownerReferences": [{"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "api-1", "uid": "1"}],
         },
         "spec": {

@@ -1,5 +1,7 @@
 //! What a rule sees: the roots that it may name, and what is known of them.
 
+mod certificate;
+pub mod functions;
 mod hints;
 pub mod image;
 pub(crate) mod pod;
@@ -9,7 +11,9 @@ mod types;
 
 use std::sync::{Arc, LazyLock};
 
-use portal_expr::{Calls, ComputedId, Field, Function, FunctionId, ObjectId, Parameter, Schema, Shape, Slot, Words};
+use portal_expr::{
+    Calls, ComputedId, Field, Function, FunctionId, Nil, ObjectId, Parameter, Schema, Shape, Slot, Words,
+};
 
 use crate::{
     context::types::{Identity, KindTypes, TYPES, Types},
@@ -29,7 +33,6 @@ pub(crate) const ROOTS: usize = 8;
 
 pub(crate) const BY_NAME: FunctionId = FunctionId(0);
 pub(crate) const LIST: FunctionId = FunctionId(1);
-pub(crate) const SELECTS: FunctionId = FunctionId(2);
 
 /// The name between `cluster` and a plural that asks for a fresh answer.
 pub(crate) const CONSISTENT: &str = "consistent";
@@ -111,8 +114,7 @@ pub(crate) fn schema(judged: Judged<'_>) -> Schema {
         schema.add_required_root("spec", Shape::Object(types.pod.spec));
         schema.add_root("securityContext", Shape::Object(types.pod.security_context));
     }
-    let parameters = [("selector", map(), true), ("labels", map(), true)];
-    schema.add_function(function("selects", SELECTS, parameters, Shape::Bool));
+    functions::add_to(&mut schema, types.image, types.certificate);
     schema
 }
 
@@ -172,6 +174,12 @@ fn subject(types: &Types, judged: Judged<'_>) -> (Shape, Shape) {
 }
 
 fn function(name: &str, id: FunctionId, parameters: [(&str, Shape, bool); 2], result: Shape) -> Function {
-    let parameters = parameters.map(|(name, shape, required)| Parameter { name: name.to_owned(), shape, required });
+    let parameters = parameters.map(|(name, shape, required)| Parameter {
+        name: name.to_owned(),
+        shape,
+        required,
+        // The compiler of rules knows which of them may be nil.
+        nil: Nil::Passed,
+    });
     Function { name: name.to_owned(), parameters: parameters.into(), result, always: true, id }
 }

@@ -1,7 +1,6 @@
 //! A rule that was checked and compiled, and the set of them.
 
 pub(crate) mod comment;
-pub(crate) mod glob;
 pub(crate) mod matching;
 pub mod message;
 

@@ -14,7 +14,7 @@ mod members;
 mod nil;
 mod operators;
 mod predicates;
-mod quantities;
+mod readings;
 #[cfg(test)]
 mod tests;
 mod words;
@@ -347,8 +347,6 @@ impl<'s> Compiler<'s> {
     fn declaration(&mut self, at: u32, name: &'s str, value: Id, body: Id) -> Result<Typed<'s>, Error> {
         let taken = if !self.strict && self.schema.root(name).is_some() {
             Some("a name that rules can read")
-        } else if !self.strict && self.schema.function(name).is_some() {
-            Some("a function")
         } else if crate::builtins::find(name).is_some() {
             Some("a builtin")
         } else if self.variable(name).is_some() {

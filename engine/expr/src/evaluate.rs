@@ -101,6 +101,8 @@ impl Constant {
             Self::Text(text) => Value::Text(text),
             Self::Bytes(bytes) => Value::Bytes(bytes),
             Self::Quantity(quantity) => Value::Quantity(quantity),
+            Self::Version(version) => Value::Version(version),
+            Self::Network(network) => Value::Network(network),
         }
     }
 }
@@ -243,6 +245,7 @@ impl<'a, 'm> Evaluation<'a, 'm> {
             | Kind::Compare { .. }
             | Kind::In { .. }
             | Kind::InTexts { .. }
+            | Kind::InRange { .. }
             | Kind::Matches { .. }
             | Kind::MatchesConstant { .. }
             | Kind::Text { .. }

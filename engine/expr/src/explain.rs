@@ -122,12 +122,16 @@ impl<'a> Explanation<'a, '_> {
             }
             Kind::Compare { left, right, .. } => self.observe_all(&[left, right], place),
             Kind::In { needle, haystack } => self.observe_all(&[needle, haystack], place),
-            Kind::InTexts { needle, .. } => self.observe_all(&[needle], place),
+            Kind::InTexts { needle, .. } | Kind::InRange { needle, .. } => self.observe_all(&[needle], place),
             Kind::Matches { subject, pattern } => self.observe_all(&[subject, pattern], place),
             Kind::MatchesConstant { subject, .. } => self.observe_all(&[subject], place),
             Kind::Text { subject, part, .. } => self.observe_all(&[subject, part], place),
             Kind::Predicate { predicate, collection, body: Some(body), .. } => {
                 self.explain_predicate(*predicate, collection, body, truth, place);
+            }
+            // What was asked about says more than the answer.
+            Kind::Builtin { builtin, arguments } if builtin.asks() || builtin.name == "glob" => {
+                self.observe_all(&arguments.iter().collect::<Vec<_>>(), place);
             }
             _ => self.observe(op, place),
         }
@@ -193,11 +197,14 @@ impl<'a> Explanation<'a, '_> {
         }
     }
 
-    /// What is behind a variable, and what `??` took. Where that is a constant, what was missing says more.
+    /// What is behind a variable, what was read as something else, and what `??` took. Where that is a constant, what was missing says more.
     fn taken(&self, op: &'a Op, place: Place<'_, 'a>) -> &'a Op {
         match &op.kind {
             Kind::Quantity(inner) | Kind::OrEmpty { operand: inner, .. } | Kind::Chain(inner) => {
                 self.taken(inner, place)
+            }
+            Kind::Builtin { builtin, arguments } if let (true, [text]) = (builtin.reads_text(), &arguments[..]) => {
+                self.taken(text, place)
             }
             Kind::Variable(variable) => match self.variables[usize::from(*variable)] {
                 Some(value) => self.taken(value, place),
@@ -279,6 +286,8 @@ impl<'a> Explanation<'a, '_> {
                 })
             }
             Kind::Slice { base, .. } => format!("{}[…]", self.describe(base, place)),
+            Kind::Array(_) => "[…]".to_owned(),
+            Kind::Map(_) => "{…}".to_owned(),
             Kind::Method { base, name, .. } => format!("{}.{name}()", self.describe(base, place)),
             Kind::Negate(operand) => format!("-{}", self.describe(operand, place)),
             _ => "the value".to_owned(),
@@ -288,7 +297,12 @@ impl<'a> Explanation<'a, '_> {
     /// What a list is called whose elements are: what a call found is known by its kind alone.
     fn describe_list(&self, op: &'a Op, place: Place<'_, 'a>) -> String {
         match &self.taken(op, place).kind {
-            Kind::Call { site, .. } if let Some(call) = self.program.calls.get(*site as usize) => call.names.join("."),
+            Kind::Call { site, .. }
+                if let Some(call) = self.program.calls.get(*site as usize)
+                    && !call.names.is_empty() =>
+            {
+                call.names.join(".")
+            }
             _ => self.describe(op, place),
         }
     }
@@ -297,7 +311,8 @@ impl<'a> Explanation<'a, '_> {
     fn describe_call(&self, op: &'a Op, site: u32, arguments: &'a [Op], place: Place<'_, 'a>) -> String {
         let Some(call) = self.program.calls.get(site as usize) else { return "the value".to_owned() };
         if call.names.is_empty() {
-            return "the value".to_owned();
+            let arguments: Vec<String> = arguments.iter().map(|argument| self.describe(argument, place)).collect();
+            return format!("{}({})", call.name, arguments.join(", "));
         }
         let texts: Vec<&str> = arguments
             .iter()
@@ -333,6 +348,8 @@ fn is_constant(op: &Op) -> bool {
     match &op.kind {
         Kind::Constant(_) => true,
         Kind::Array(elements) => elements.iter().all(is_constant),
+        Kind::Map(pairs) => pairs.iter().all(|(key, value)| is_constant(key) && is_constant(value)),
+        Kind::Builtin { builtin, arguments } => builtin.name != "now" && arguments.iter().all(is_constant),
         _ => false,
     }
 }

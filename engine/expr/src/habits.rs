@@ -5,7 +5,10 @@
 mod messages;
 mod rewrite;
 
-use crate::ast::Binary;
+use crate::{
+    ast::Binary,
+    value::{Network, version::Range},
+};
 
 pub(crate) use self::rewrite::{Receiver, rewritten, written_here};
 
@@ -34,7 +37,16 @@ pub(crate) enum Ours {
     Element,
     /// The argument itself.
     Itself,
+    /// A function with the arguments of these places.
+    Arranged(&'static str, &'static [usize]),
+    /// An operator between two arguments, each with a function around it, or with none.
+    Between(Around, Binary, Around),
+    /// `x < y`, where -1, 0 or 1 says how they compare: the number behind it says which operator is meant.
+    Compared(&'static str),
 }
+
+/// The place of an argument, and the function around it.
+type Around = (&'static str, usize);
 
 /// Names that are values elsewhere.
 pub(crate) const NAMES: [(&str, &str); 14] = [
@@ -70,7 +82,7 @@ pub(crate) const SIGNS: [(&str, &str); 8] = [
 pub(crate) const LENGTHS: [&str; 4] = ["length", "size", "count", "len"];
 
 /// Functions of other languages by their names, and by the names of what they belong to.
-const FUNCTIONS: [(&str, Ours); 67] = [
+const FUNCTIONS: [(&str, Ours); 84] = [
     ("has", Ours::Present),
     ("defined", Ours::Present),
     ("isDefined", Ours::Present),
@@ -105,7 +117,6 @@ const FUNCTIONS: [(&str, Ours); 67] = [
     ("re_match", Ours::Flipped(Binary::Matches)),
     ("regex.match", Ours::Flipped(Binary::Matches)),
     ("re.match", Ours::Flipped(Binary::Matches)),
-    ("glob.match", Ours::Flipped(Binary::Matches)),
     ("not_null", Ours::Operator(Binary::Coalesce)),
     ("coalesce", Ours::Operator(Binary::Coalesce)),
     ("lowercase", Ours::Builtin("lower")),
@@ -138,10 +149,28 @@ const FUNCTIONS: [(&str, Ours); 67] = [
     ("JSON.stringify", Ours::Builtin("toJSON")),
     ("json.unmarshal", Ours::Builtin("fromJSON")),
     ("parse_json", Ours::Builtin("fromJSON")),
+    ("parse_yaml", Ours::Builtin("fromYAML")),
+    ("yaml.unmarshal", Ours::Builtin("fromYAML")),
+    ("base64_decode", Ours::Builtin("fromBase64")),
+    ("base64.decode", Ours::Builtin("fromBase64")),
+    ("base64_encode", Ours::Builtin("toBase64")),
+    ("base64.encode", Ours::Builtin("toBase64")),
+    ("wildcard", Ours::Arranged("glob", &[1, 0])),
+    ("pattern_match", Ours::Arranged("glob", &[1, 0])),
+    ("glob.match", Ours::Arranged("glob", &[2, 0])),
+    ("semver_compare", Ours::Between(("semver", 0), Binary::In, ("", 1))),
+    ("semverCompare", Ours::Between(("semver", 1), Binary::In, ("", 0))),
+    ("semver.compare", Ours::Compared("semver")),
+    ("semver.is_valid", Ours::Builtin("isSemver")),
+    ("net.cidr_contains", Ours::Between(("", 1), Binary::In, ("cidr", 0))),
+    ("net.cidr_is_valid", Ours::Builtin("isCIDR")),
+    ("ip", Ours::Itself),
+    ("units.parse", Ours::Builtin("quantity")),
+    ("units.parse_bytes", Ours::Builtin("quantity")),
 ];
 
 /// Methods of other languages. Beside these, every builtin that is called as a method is meant as a function.
-const METHODS: [(&str, Ours); 53] = [
+const METHODS: [(&str, Ours); 56] = [
     ("size", Ours::Builtin("len")),
     ("length", Ours::Builtin("len")),
     ("isEmpty", Ours::Empty),
@@ -164,6 +193,9 @@ const METHODS: [(&str, Ours); 53] = [
     ("equals", Ours::Operator(Binary::Equal)),
     ("isGreaterThan", Ours::Operator(Binary::Greater)),
     ("isLessThan", Ours::Operator(Binary::Less)),
+    ("compareTo", Ours::Compared("")),
+    ("containsIP", Ours::Flipped(Binary::In)),
+    ("containsCIDR", Ours::Flipped(Binary::In)),
     ("orValue", Ours::Operator(Binary::Coalesce)),
     ("getOrDefault", Ours::Operator(Binary::Coalesce)),
     ("hasValue", Ours::Present),
@@ -196,6 +228,17 @@ const METHODS: [(&str, Ours); 53] = [
     ("collect", Ours::Predicate("map")),
     ("select", Ours::Predicate("filter")),
 ];
+
+/// Functions of other languages that are not here, and what is done instead.
+const ABSENT: [(&str, &str); 2] = [
+    ("url", "write `text startsWith \"https://\"`, or take the host by `split(text, \"/\")[2]`"),
+    ("isURL", "write `text startsWith \"https://\"`"),
+];
+
+/// What is done instead of a function that is not here.
+pub(crate) fn absent(name: &str) -> Option<&'static str> {
+    ABSENT.iter().find(|(theirs, _)| *theirs == name).map(|(_, instead)| *instead)
+}
 
 /// What a name is here that is a value elsewhere.
 pub(crate) fn value(name: &str) -> Option<&'static str> {
@@ -259,6 +302,14 @@ pub(crate) fn constant(builtin: &str, text: &str) -> String {
             }
             _ => "write a quantity such as `quantity(\"100m\")` or `quantity(\"1Gi\")`".to_owned(),
         },
+        "semver" if Range::parse(text).is_ok() => {
+            format!("a range stands behind `in`, write `semver(…) in {text:?}`")
+        }
+        "semver" => "write a version such as `semver(\"1.2.3\")`".to_owned(),
+        "cidr" if Network::parse_address(text).is_some() => {
+            format!("write `cidr(\"{text}/{}\")` for one address", if text.contains(':') { 128 } else { 32 })
+        }
+        "cidr" => "write a network such as `cidr(\"10.0.0.0/8\")`".to_owned(),
         _ => String::new(),
     }
 }
@@ -272,7 +323,8 @@ mod tests {
     fn every_habit_is_a_function_that_there_is() {
         for (theirs, ours) in FUNCTIONS.iter().chain(&METHODS) {
             if let Ours::Builtin(name) | Ours::Predicate(name) = ours {
-                let is_predicate = matches!(builtins::find(name).expect(theirs).run, builtins::Run::Predicate(_));
+                let builtin = builtins::find(name).or_else(|| builtins::find_ours(name)).expect(theirs);
+                let is_predicate = matches!(builtin.run, builtins::Run::Predicate(_));
                 assert_eq!(is_predicate, matches!(ours, Ours::Predicate(_)), "{theirs}");
             }
         }
@@ -281,7 +333,7 @@ mod tests {
     #[test]
     fn no_habit_is_a_function_that_there_is_already() {
         for (theirs, _) in FUNCTIONS {
-            assert!(builtins::find(theirs).is_none(), "{theirs}");
+            assert!(builtins::find(theirs).is_none() && builtins::find_ours(theirs).is_none(), "{theirs}");
         }
     }
 

@@ -15,6 +15,7 @@ mod error;
 mod evaluate;
 mod explain;
 mod facts;
+mod glob;
 mod habits;
 mod host;
 #[cfg(test)]
@@ -42,16 +43,17 @@ pub use compile::{Mode, compile};
 pub use error::{Error, Phase};
 pub use explain::Observation;
 pub use facts::{ArgumentShape, Facts, Read, Segment};
+pub use glob::glob;
 pub use host::Host;
 pub use limits::{Limits, MAX_NESTING, MAX_NODES, MAX_SOURCE};
 pub use machine::{Failure, Limit, Machine};
 pub use program::{CallSite, Program};
-pub use reference::{FunctionReference, functions};
+pub use reference::{FunctionReference, RULES_ONLY, functions};
 pub use schema::{
-    Calls, ComputedId, Field, Function, FunctionId, Object, ObjectId, Parameter, Root, Schema, Shape, Slot, Words,
+    Calls, ComputedId, Field, Function, FunctionId, Nil, Object, ObjectId, Parameter, Root, Schema, Shape, Slot, Words,
 };
 pub use suggest::nearest;
-pub use value::{Amount, Entry, Keys, Map, Moment, Quantity, Time, Value, Zone};
+pub use value::{Amount, Entry, Keys, Map, Moment, Network, Quantity, Time, Value, Version, Zone};
 pub use warning::Warning;
 
 /// The form in which expr-lang prints what it parsed: the same for expressions that differ in nothing but spaces,

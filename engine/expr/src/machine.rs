@@ -11,7 +11,7 @@ use bumpalo::Bump;
 use crate::{
     limits::Limits,
     regex::{Patterns, Regex},
-    value::{Entry, Keys, Map, Moment, Value, map::Duplicates, sequence::Sequence},
+    value::{Entry, Keys, Map, Moment, Time, Value, Zone, map::Duplicates, sequence::Sequence},
 };
 
 pub(crate) use self::buffer::{Buffer, Text};
@@ -21,7 +21,7 @@ pub use self::failure::{Failure, Limit};
 const BYTES_PER_STEP: u64 = 64;
 
 /// How deep lists and maps may lie in each other where a function looks into all of them. Each level takes stack.
-const MAX_DEPTH: u32 = 256;
+pub(crate) const MAX_DEPTH: u32 = 256;
 
 /// Steps down into a list or a map.
 pub(crate) fn deeper(depth: u32) -> Result<u32, Failure> {
@@ -146,6 +146,11 @@ impl<'a> Machine<'a> {
     pub fn text(&self, text: &str) -> Result<&'a str, Failure> {
         self.count_bytes(text.len())?;
         self.arena.try_alloc_str(text).map(|text| &*text).map_err(|_| self.out_of_memory())
+    }
+
+    /// A moment, in UTC.
+    pub fn time(&self, moment: Moment) -> Result<Value<'a>, Failure> {
+        self.keep(Time { moment, zone: Zone::Utc }).map(Value::Time)
     }
 
     /// A list of these values.

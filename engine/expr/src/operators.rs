@@ -13,13 +13,14 @@ pub(crate) use self::{
     arithmetic::{add, divide, modulo, multiply, negate, power, subtract},
     compare::{Comparison, compare},
     equal::equal,
-    search::{contained, contains, ends_with, matches, matches_regex, starts_with},
+    search::{contained, contains, ends_with, in_range, matches, matches_regex, starts_with},
     sort::{sort_by_keys, sort_order},
 };
 
 use crate::{
+    builtins::quoted,
     machine::{Failure, Machine},
-    value::{Amount, Quantity, Value},
+    value::{Amount, Network, Quantity, Value, Version},
 };
 
 /// Values that an operator does not take.
@@ -61,10 +62,44 @@ pub(crate) fn quantity<'a>(machine: &Machine<'a>, value: Value<'a>) -> Result<Va
 fn no_quantity(value: Value<'_>) -> Failure {
     match value {
         Value::Text(text) => {
-            let shown: String = text.chars().take(40).collect();
-            Failure::new(format!("{shown:?} is no quantity such as \"100m\", \"2\" or \"1Gi\""))
+            Failure::new(format!("{} is no quantity such as \"100m\", \"2\" or \"1Gi\"", quoted(text)))
         }
         _ => Failure::expected("a quantity such as \"100m\", \"2\" or \"1Gi\"", value),
+    }
+}
+
+/// The version that a value says, if it says one.
+pub(crate) fn version_of<'a>(machine: &Machine<'a>, value: Value<'a>) -> Result<Option<Version<'a>>, Failure> {
+    match value {
+        Value::Version(version) => {
+            machine.step_bytes(version.len())?;
+            Ok(Some(*version))
+        }
+        Value::Text(text) => {
+            machine.step_bytes(text.len())?;
+            Ok(Version::parse(text))
+        }
+        _ => Ok(None),
+    }
+}
+
+/// A text as the version that it says.
+pub(crate) fn version<'a>(machine: &Machine<'a>, value: Value<'a>) -> Result<Value<'a>, Failure> {
+    match (version_of(machine, value)?, value) {
+        (Some(version), _) => machine.keep(version).map(Value::Version),
+        (None, Value::Text(text)) => {
+            Err(Failure::new(format!("{} is no version such as \"1.2.3\" or \"v1.27\"", quoted(text))))
+        }
+        _ => Err(Failure::expected("a version such as \"1.2.3\"", value)),
+    }
+}
+
+/// The network or the address that a value says, if it says one.
+pub(crate) fn network_of(value: Value<'_>) -> Option<Network<'_>> {
+    match value {
+        Value::Network(network) => Some(*network),
+        Value::Text(text) => Network::parse_address(text).or_else(|| Network::parse(text)),
+        _ => None,
     }
 }
 

@@ -9,7 +9,7 @@ use crate::{
     operators::Comparison,
     regex::Regex,
     schema::{ComputedId, FunctionId, Slot},
-    value::Quantity,
+    value::{Network, Quantity, Version, version::Range},
     warning::Warning,
 };
 
@@ -37,6 +37,8 @@ pub struct Program {
 pub struct CallSite {
     /// The function.
     pub function: FunctionId,
+    /// What it is called.
+    pub name: String,
     /// The names between the root and the function: `["pods"]` in `cluster.pods.list(…)`.
     pub names: Vec<String>,
     /// The root that the call begins with; none for a plain function.
@@ -135,6 +137,11 @@ pub(crate) enum Kind {
         needle: Box<Op>,
         texts: Box<[Box<str>]>,
     },
+    /// `in` a range of versions that is known.
+    InRange {
+        needle: Box<Op>,
+        range: Box<Range>,
+    },
     Matches {
         subject: Box<Op>,
         pattern: Box<Op>,
@@ -224,6 +231,8 @@ pub(crate) enum Constant {
     Text(Box<str>),
     Bytes(Box<[u8]>),
     Quantity(Quantity<'static>),
+    Version(Version<'static>),
+    Network(Network<'static>),
 }
 
 /// The value of a field that is missing.
@@ -319,6 +328,7 @@ impl Kind {
             | Kind::Compare { .. }
             | Kind::In { .. }
             | Kind::InTexts { .. }
+            | Kind::InRange { .. }
             | Kind::Matches { .. }
             | Kind::MatchesConstant { .. }
             | Kind::Text { .. }

@@ -15,6 +15,9 @@ pub struct FunctionReference {
     pub example: Option<(&'static str, &'static str)>,
 }
 
+/// The heading of the functions that rules have beside those of expr-lang. A host has its own under it too.
+pub const RULES_ONLY: &str = "Kubernetes, in rules only";
+
 /// Every function and method, in the order of the reference page.
 pub fn functions() -> Vec<FunctionReference> {
     let functions = BUILTINS.iter().chain(OURS).map(|builtin| FunctionReference {
@@ -44,6 +47,6 @@ fn heading(group: Group) -> &'static str {
         Group::Map => "Maps",
         Group::Conversion => "Conversion",
         Group::Time => "Time",
-        Group::Kubernetes => "Kubernetes, in rules only",
+        Group::Kubernetes => RULES_ONLY,
     }
 }

@@ -78,6 +78,8 @@ pub enum Shape {
     Word(Arc<Words>),
     /// An amount, written as text or as a number: `100m`, `1Gi`, `2`.
     Quantity,
+    /// A moment. None is in documents: it comes from a function of the host.
+    Time,
     /// Text that also has fields, which the host computes from it: an image reference is text and has a tag.
     TextWith(ObjectId),
     /// A list. With `never_nil` a missing one is an empty one.
@@ -180,6 +182,17 @@ pub struct Parameter {
     pub shape: Shape,
     /// Whether it must be given. Optional ones come last, and are nil when they are left out.
     pub required: bool,
+    /// What becomes of an argument that may be nil.
+    pub nil: Nil,
+}
+
+/// What becomes of an argument that may be nil, although it is given.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Nil {
+    /// The host is given it, and knows what to do.
+    Passed,
+    /// The expression is refused. With what an error suggests in its place, if there is anything that the function could take.
+    Refused(Option<&'static str>),
 }
 
 impl Schema {

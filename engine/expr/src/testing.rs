@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use portal_document::{Document, Options};
 
 use crate::{
-    Arena, Calls, ComputedId, Failure, Field, Function, FunctionId, Host, Limits, Machine, Mode, Moment, Object,
+    Arena, Calls, ComputedId, Failure, Field, Function, FunctionId, Host, Limits, Machine, Mode, Moment, Nil, Object,
     Parameter, Program, Schema, Shape, Slot, Value, compile,
 };
 
@@ -52,7 +52,8 @@ impl Pod {
         });
         schema.add_required_root("container", Shape::Object(container));
         schema.add_root("object", Shape::Any);
-        let parameter = |name: &str, shape, required| Parameter { name: name.to_owned(), shape, required };
+        let parameter =
+            |name: &str, shape, required| Parameter { name: name.to_owned(), shape, required, nil: Nil::Passed };
         schema.add_root(
             "cluster",
             Shape::Calls(Calls {

@@ -37,6 +37,9 @@ enum Base {
     Zone,
     /// An amount as Kubernetes writes it.
     Quantity,
+    Version,
+    /// A network, or an address.
+    Network,
     Function,
     /// A type of the schema.
     Object(u32),
@@ -59,6 +62,8 @@ impl Type {
     pub(crate) const DURATION: Type = Type::of(Base::Duration);
     pub(crate) const ZONE: Type = Type::of(Base::Zone);
     pub(crate) const QUANTITY: Type = Type::of(Base::Quantity);
+    pub(crate) const VERSION: Type = Type::of(Base::Version);
+    pub(crate) const NETWORK: Type = Type::of(Base::Network);
     pub(crate) const FUNCTION: Type = Type::of(Base::Function);
     /// An array of whatever.
     pub(crate) const ARRAY: Type = Type { base: Base::Any, depth: 1 };
@@ -195,6 +200,8 @@ impl fmt::Display for Type {
             Base::Duration => "duration",
             Base::Zone => "timezone",
             Base::Quantity => "quantity",
+            Base::Version => "version",
+            Base::Network => "network",
             Base::Function => "function",
             Base::Object(_) => "object",
         })

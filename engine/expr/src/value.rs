@@ -3,8 +3,10 @@
 
 pub(crate) mod amount;
 pub(crate) mod map;
+pub(crate) mod network;
 pub(crate) mod sequence;
 pub(crate) mod time;
+pub(crate) mod version;
 
 use std::cmp::Ordering;
 
@@ -13,7 +15,9 @@ use portal_document::{Node, View};
 pub use self::{
     amount::{Amount, Quantity},
     map::{Entry, Keys, Map},
+    network::Network,
     time::{Moment, Time, Zone},
+    version::Version,
 };
 
 /// A value during an evaluation.
@@ -52,6 +56,10 @@ pub enum Value<'a> {
     Zone(&'a Zone<'a>),
     /// An amount as Kubernetes writes it.
     Quantity(&'a Quantity<'a>),
+    /// A version.
+    Version(&'a Version<'a>),
+    /// A network, or an address.
+    Network(&'a Network<'a>),
 }
 
 impl<'a> Value<'a> {
@@ -106,6 +114,8 @@ impl<'a> Value<'a> {
             Value::Duration(_) => "duration",
             Value::Zone(_) => "timezone",
             Value::Quantity(_) => "quantity",
+            Value::Version(_) => "version",
+            Value::Network(_) => "network",
         }
     }
 
@@ -126,6 +136,8 @@ impl<'a> Value<'a> {
             (Value::Duration(a), Value::Duration(b)) => a.cmp(&b),
             (Value::Zone(a), Value::Zone(b)) => a.name().cmp(b.name()),
             (Value::Quantity(a), Value::Quantity(b)) => a.amount.cmp(&b.amount),
+            (Value::Version(a), Value::Version(b)) => a.order(b),
+            (Value::Network(a), Value::Network(b)) => a.order(b),
             _ => self.key_rank().cmp(&other.key_rank()),
         }
     }
@@ -141,7 +153,9 @@ impl<'a> Value<'a> {
             Value::Duration(_) => 6,
             Value::Zone(_) => 7,
             Value::Quantity(_) => 8,
-            Value::Bytes(_) | Value::Node(_) | Value::List(_) | Value::Range { .. } | Value::Map(_) => 9,
+            Value::Version(_) => 9,
+            Value::Network(_) => 10,
+            Value::Bytes(_) | Value::Node(_) | Value::List(_) | Value::Range { .. } | Value::Map(_) => 11,
         }
     }
 }

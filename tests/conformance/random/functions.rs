@@ -16,8 +16,8 @@ pub(super) struct Function {
     pub(super) result: Sort,
 }
 
-/// Left out: `now`, whose value is another one each time, and what expr-lang does not have.
-const LEFT_OUT: [&str; 2] = ["now", "quantity"];
+/// Left out: `now`, whose value is another one each time.
+const LEFT_OUT: [&str; 1] = ["now"];
 
 /// Where the signature and the example say too little: the parameters, how many are needed, and the result.
 const KNOWN: &[(&str, &[Sort], usize, Sort)] = &[
@@ -75,9 +75,10 @@ const KNOWN: &[(&str, &[Sort], usize, Sort)] = &[
     ("Seconds", &[], 0, Sort::Float),
 ];
 
-/// Every function of the reference.
+/// Every function of the reference that expr-lang has.
 pub(super) fn functions() -> Vec<Function> {
-    let all = portal_expr::functions();
+    let mut all = portal_expr::functions();
+    all.retain(|row| row.group != portal_expr::RULES_ONLY);
     let functions = all.iter().map(|row| function(&row.signature, row.example.map(|(_, value)| value)));
     functions.filter(|function| !LEFT_OUT.contains(&&*function.name)).collect()
 }

@@ -5,8 +5,8 @@ use std::collections::HashMap;
 
 use portal_document::Document;
 use portal_expr::{
-    Calls, ComputedId, Facts, Failure, Field, Function, FunctionId, Host, Machine, Object, Parameter, Schema, Shape,
-    Slot, Value,
+    Calls, ComputedId, Facts, Failure, Field, Function, FunctionId, Host, Machine, Nil, Object, Parameter, Schema,
+    Shape, Slot, Value,
 };
 
 use crate::prune::prune;
@@ -88,7 +88,8 @@ pub(crate) fn schema() -> Schema {
     });
     schema.add_root("container", Shape::Object(container));
     schema.add_root("object", Shape::Any);
-    let parameter = |name: &str, shape, required| Parameter { name: name.to_owned(), shape, required };
+    let parameter =
+        |name: &str, shape, required| Parameter { name: name.to_owned(), shape, required, nil: Nil::Passed };
     let list = Function {
         name: "list".to_owned(),
         parameters: vec![parameter("ns", Shape::Text, true), parameter("selector", Shape::map(Shape::Any), false)],

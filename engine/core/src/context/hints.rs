@@ -130,6 +130,9 @@ pub(super) fn hinted(schema: &Schema, pods: bool) -> Schema {
     for (path, instead, because) in TYPES.iter().filter(|(_, instead, _)| pods || instead.starts_with('.')) {
         schema.add_hint(*path, *instead, *because);
     }
+    // Functions, by their calls.
+    schema.add_hint("x509_decode()", "x509", "");
+    schema.add_hint("crypto.x509", "certificates(…)", "");
     if !pods {
         schema.add_hint("spec", "object.spec", "it is that of a pod");
     } else {

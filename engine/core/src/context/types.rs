@@ -7,7 +7,7 @@ use std::sync::{Arc, LazyLock};
 use portal_expr::{Field, Object, ObjectId, Schema, Shape, Words};
 
 use super::{
-    CONTAINER_TYPE, IMAGE_NAME, IMAGE_REGISTRY, IMAGE_SHA256, IMAGE_TAG, SECCOMP_PROFILE_TYPE,
+    CONTAINER_TYPE, SECCOMP_PROFILE_TYPE, functions,
     pod::{CONTAINER_TYPES, ContainerType},
 };
 use crate::kinds::Kinds;
@@ -21,6 +21,9 @@ pub(crate) struct Types {
     /// The metadata of objects of which so much is known.
     metadata: [ObjectId; 3],
     pub(crate) pod: PodTypes,
+    /// The text of an image, with its parts.
+    pub(crate) image: ObjectId,
+    pub(crate) certificate: ObjectId,
     /// A request for an object of which nothing is known.
     pub(crate) request: ObjectId,
 }
@@ -77,7 +80,9 @@ impl Types {
         let mut builder = Builder { schema: Schema::new(), ids: HashMap::new() };
         builder.add_table();
         let metadata = builder.add_metadata();
-        let pod = builder.add_pod();
+        let image = functions::add_image(&mut builder.schema);
+        let certificate = functions::add_certificate(&mut builder.schema);
+        let pod = builder.add_pod(image);
         let user = builder.add_user();
         let request = builder.add_request(user, &Shape::Any);
         let mut kinds = HashMap::new();
@@ -86,7 +91,7 @@ impl Types {
             let request = builder.add_request(user, &Shape::Object(object));
             kinds.insert(kind, KindTypes { object, request });
         }
-        Types { schema: builder.schema, kinds, metadata, pod, request }
+        Types { schema: builder.schema, kinds, metadata, pod, image, certificate, request }
     }
 
     /// What rules see of objects of a kind in a version, if Kubernetes has said it.
@@ -205,7 +210,7 @@ impl Builder {
 
     /// Adds the types of a pod once more, with the fields that the host computes and for what leads to them. What is reached below
     /// `object` is as Kubernetes has it.
-    fn add_pod(&mut self) -> PodTypes {
+    fn add_pod(&mut self, image: ObjectId) -> PodTypes {
         let names = ["Container", "PodSpec", "PodSecurityContext", "SecurityContext"];
         let [container, spec, pod_security_context, security_context] = names.map(|name| self.add(name));
         let mut others: HashMap<ObjectId, ObjectId> = names
@@ -215,7 +220,6 @@ impl Builder {
             .collect();
         // A container that comes later has the fields of others and one more: to a rule they are of one type.
         others.insert(self.ids["EphemeralContainer"], container);
-        let image = self.add_image();
         for name in names {
             let mut fields = self.fields(name);
             match name {
@@ -240,16 +244,6 @@ impl Builder {
             self.schema.set_fields(others[&self.ids[name]], fields);
         }
         PodTypes { container, spec, security_context: pod_security_context }
-    }
-
-    fn add_image(&mut self) -> ObjectId {
-        let parts = [("registry", IMAGE_REGISTRY), ("name", IMAGE_NAME), ("tag", IMAGE_TAG), ("sha256", IMAGE_SHA256)];
-        // Every image has a registry and a name, if only those that are meant when none is written.
-        let is_always_there = |part| part == IMAGE_REGISTRY || part == IMAGE_NAME;
-        let fields = parts.map(|(name, part)| {
-            (name.to_owned(), Field { required: is_always_there(part), ..Field::computed(Shape::Text, part) })
-        });
-        self.add_with("image", fields.into())
     }
 
     fn add_user(&mut self) -> ObjectId {

@@ -1,6 +1,5 @@
 //! Answers for what an expression names while a rule is evaluated: roots, sugar, lookups.
 
-use std::borrow::Cow;
 use std::cell::RefCell;
 use std::sync::Arc;
 
@@ -9,10 +8,7 @@ use portal_expr::{CallSite, ComputedId, Failure, Host, Machine, Slot, Value};
 use typed_arena::Arena as Kept;
 
 use crate::{
-    context::{
-        BY_NAME, CONTAINER_TYPE, IMAGE_NAME, IMAGE_REGISTRY, IMAGE_SHA256, IMAGE_TAG, ROOTS, SECCOMP_PROFILE_TYPE,
-        image::Image, pod::Pod,
-    },
+    context::{BY_NAME, CONTAINER_TYPE, ROOTS, SECCOMP_PROFILE_TYPE, functions, pod::Pod},
     event::{Event, Operation},
     lookup::{Answer, Filter, Lookup, Query},
     object::{Object, Visible, metadata_text},
@@ -168,13 +164,7 @@ impl Host for RuleHost<'_> {
                 let profile = context.get_str("seccompProfile").and_then(|profile| profile.get_str("type"));
                 text(profile.and_then(Node::as_str))
             }
-            (IMAGE_REGISTRY, Value::Text(reference)) => Value::Text(match Image(reference).registry() {
-                Cow::Borrowed(registry) => registry,
-                Cow::Owned(registry) => machine.text(&registry)?,
-            }),
-            (IMAGE_NAME, Value::Text(reference)) => Value::Text(Image(reference).name()),
-            (IMAGE_TAG, Value::Text(reference)) => text(Image(reference).tag()),
-            (IMAGE_SHA256, Value::Text(reference)) => text(Image(reference).sha256()),
+            (part, Value::Text(reference)) => functions::image_part(part, reference, machine)?,
             // The base has a type that Kubernetes would refuse, so that nothing can be computed: the field counts as missing.
             _ => Value::Nil,
         })
@@ -217,15 +207,7 @@ impl RuleHost<'_> {
             return Err(Failure::new("the rule looks up what it did not declare"));
         }
         let Some(lookup) = lookup else {
-            let [selector, labels] = *arguments else {
-                return Err(Failure::new("selects takes a selector and labels"));
-            };
-            // A selector that is not there selects nothing, as everywhere in Kubernetes; an empty one selects all.
-            if selector.is_nil() {
-                return Ok(Value::Bool(false));
-            }
-            let selector = Selector::from_value(selector).map_err(Failure::new)?;
-            return selector.matches_value(labels).map(Value::Bool).map_err(Failure::new);
+            return functions::call(function, arguments, machine);
         };
         let nodes = self.look_up(lookup, function, arguments)?;
         if function == BY_NAME {

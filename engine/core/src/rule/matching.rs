@@ -3,13 +3,13 @@
 use std::sync::Arc;
 
 use portal_crds::{Exception, Globs, Match};
-use portal_expr::Moment;
+use portal_expr::{Moment, glob};
 
 use crate::{
     event::{Event, Operation},
     kinds::Kind,
     object::Visible,
-    rule::{JudgedKind, glob},
+    rule::JudgedKind,
     selector::Selector,
 };
 
@@ -103,7 +103,7 @@ impl Matching {
     }
 
     fn fits_namespace(&self, event: &Event<'_>) -> bool {
-        let any = |globs: &[String], namespace: &str| globs.iter().any(|pattern| glob::matches(pattern, namespace));
+        let any = |globs: &[String], namespace: &str| globs.iter().any(|pattern| glob(pattern, namespace));
         let Globs { include, exclude } = &self.namespaces;
         match event.namespace {
             Some(namespace) => {
@@ -119,7 +119,7 @@ impl Matching {
     /// off is still judged.
     fn fits_object(&self, event: &Event<'_>, judged: &JudgedKind) -> bool {
         let objects = || event.object.into_iter().chain(event.old_object).map(Visible::root);
-        (self.names.is_empty() || self.names.iter().any(|pattern| glob::matches(pattern, event.name)))
+        (self.names.is_empty() || self.names.iter().any(|pattern| glob(pattern, event.name)))
             && self.label_selector.as_ref().is_none_or(|selector| {
                 // Whether a missing object fits cannot be told. The rule counts as matching, and its evaluation fails.
                 event.judged().is_none() || objects().any(|object| selector.matches(judged.labels(object)))
@@ -129,7 +129,7 @@ impl Matching {
 
 impl Excepted {
     fn covers(&self, event: &Event<'_>) -> bool {
-        let any = |globs: &[String], text: &str| globs.iter().any(|pattern| glob::matches(pattern, text));
+        let any = |globs: &[String], text: &str| globs.iter().any(|pattern| glob(pattern, text));
         self.until.is_none_or(|until| event.now < until)
             && (self.namespaces.is_empty() || event.namespace.is_some_and(|namespace| any(&self.namespaces, namespace)))
             && (self.names.is_empty() || any(&self.names, event.name))

@@ -93,7 +93,7 @@ impl<'a> Best<'_, 'a> {
             self.machine.step(1)?;
             match (item.sequence(), item) {
                 (Some(items), _) => self.look(items, depth)?,
-                (None, Value::Int(_) | Value::Float(_) | Value::Quantity(_)) => self.take(item)?,
+                (None, Value::Int(_) | Value::Float(_) | Value::Quantity(_) | Value::Version(_)) => self.take(item)?,
                 (None, _) => return Err(Failure::expected("a number", item)),
             }
         }

@@ -6,7 +6,7 @@ use std::cell::Cell;
 use bumpalo::Bump;
 use portal_document::{Document, Key, Options};
 
-use super::{find, method};
+use super::{find, find_ours, method};
 use crate::{
     ast::{Binary, Id, Kind, Tree, Unary},
     limits::Limits,
@@ -123,6 +123,9 @@ impl<'a> Walk<'_, 'a, '_> {
                         let document = &self.documents[self.next.replace(self.next.get() + 1)];
                         Ok(Value::from_node(document.root()))
                     }
+                    Kind::Identifier(name) if let Some(builtin) = find_ours(name) => {
+                        builtin.call(machine, &self.values(&arguments)?)
+                    }
                     Kind::Member { base, property, .. } => match self.tree.kind(*property) {
                         Kind::Text(name) => method(machine, self.value(*base)?, name, &self.values(&arguments)?),
                         other => panic!("{other:?}"),
@@ -184,6 +187,8 @@ fn show(value: Value<'_>) -> String {
         Value::Duration(nanoseconds) => format!("{nanoseconds}ns"),
         Value::Zone(zone) => zone.name().to_owned(),
         Value::Quantity(quantity) => quantity.to_string(),
+        Value::Version(version) => version.to_string(),
+        Value::Network(network) => network.to_string(),
         _ => "nil".to_owned(),
     }
 }

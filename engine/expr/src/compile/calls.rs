@@ -6,8 +6,9 @@ use crate::{
     builtins::{self, Builtin, Gives, Run},
     error::Error,
     facts::ArgumentShape,
+    habits,
     program::{CallSite, Constant, Kind, Op},
-    schema::{Calls, Function, Parameter, Shape, Slot},
+    schema::{Calls, Function, Nil, Parameter, Shape, Slot},
     suggest,
     types::Type,
 };
@@ -74,7 +75,8 @@ impl<'s> Compiler<'s> {
         let known = Known { has_nil, may_be_nil: may_be_nil || self.strict && known.may_be_nil, ..known };
         let op = Op { kind: Kind::Builtin { builtin, arguments: ops.into() }, at };
         self.refuse_failing(&op)?;
-        Ok(Typed { op, known })
+        self.refuse_swapped(builtin, arguments, &op)?;
+        self.read_constants(Typed { op, known })
     }
 
     /// An argument of a builtin as it takes one: what may be missing is nothing to a function of lists, and refused by others.
@@ -99,7 +101,7 @@ impl<'s> Compiler<'s> {
             return Err(self.error(typed.op.at, message));
         }
         if typed.known.has_quantities() && builtin.compares() {
-            typed = self.as_quantity(typed)?;
+            typed = self.as_quantity(id, typed)?;
         }
         if !typed.known.may_be_nil {
             return Ok(typed);
@@ -117,8 +119,10 @@ impl<'s> Compiler<'s> {
                     replaced.clone_into(&mut shown[index]);
                     format!("{}({})", builtin.name, shown.join(", "))
                 };
-                self.require(id, &typed, builtin.group.nothing(), whole)?;
-                Ok(typed)
+                match builtin.readable().filter(|_| typed.known.may_be(Type::TEXT)) {
+                    Some(readable) => Err(self.missing(id, &typed, readable, whole)),
+                    None => self.require(id, &typed, builtin.group.nothing(), whole).map(|()| typed),
+                }
             }
             None => Ok(typed),
         }
@@ -142,7 +146,7 @@ impl<'s> Compiler<'s> {
                     _ if self.strict => self.uncallable(at, callee, arguments),
                     _ => Err(self
                         .habitual_call(id, name)
-                        .unwrap_or_else(|| self.unknown_function(at, name, is_variable))),
+                        .unwrap_or_else(|| self.unknown_function(id, name, is_variable))),
                 }
             }
             Syntax::Member { base, property, optional, .. } => {
@@ -173,9 +177,19 @@ impl<'s> Compiler<'s> {
         Ok(Typed { op: Op { kind, at }, known: Known::unknown() })
     }
 
-    fn unknown_function(&self, at: u32, name: &str, is_variable: bool) -> Error {
+    fn unknown_function(&self, id: Id, name: &str, is_variable: bool) -> Error {
+        let at = self.at(id);
         if is_variable || self.schema.root(name).is_some() {
             return self.error(at, format!("`{name}` is a value, not a function"));
+        }
+        if let Some(instead) = habits::absent(name) {
+            return self.error(at, format!("unknown function `{name}`: {instead}"));
+        }
+        // What the schema says of a function is what it is called there.
+        if let Some(hint) = self.schema.hint(&format!("{name}()")) {
+            let call = self.shown(id);
+            let ours = call.replacen(name, &hint.instead, 1);
+            return self.error(at, format!("unknown function `{name}`: write `{ours}`"));
         }
         let mut known: Vec<&str> = self.schema.function_names().collect();
         for name in builtins::names().chain(builtins::our_names()) {
@@ -205,7 +219,7 @@ impl<'s> Compiler<'s> {
         }
         let has_methods = [Type::TIME, Type::DURATION, Type::ZONE].contains(&kind);
         if !(has_methods || kind.is_unknown() || kind.is_map() && self.strict) {
-            return Err(self.error(at, format!("a {kind} has no method `{name}`")));
+            return Err(self.error(at, format!("a {kind} has no method `{name}`{}", part_of_version(kind, name))));
         }
         let method = builtins::signature(kind, name);
         // A group is known to be an array, which cannot be called.
@@ -326,7 +340,8 @@ impl<'s> Compiler<'s> {
         }
         let site = self.calls.len() as u32;
         let place = self.error(at, "");
-        self.calls.push(CallSite { function: function.id, names, root, line: place.line, column: place.column });
+        let (id, name) = (function.id, function.name.clone());
+        self.calls.push(CallSite { function: id, name, names, root, line: place.line, column: place.column });
         let absent = || (Op { kind: Kind::Constant(Constant::Nil), at }, ArgumentShape::Missing);
         let (ops, shapes): (Vec<Op>, Vec<ArgumentShape>) =
             given.into_iter().map(|given| given.unwrap_or_else(absent)).unzip();
@@ -362,6 +377,7 @@ impl<'s> Compiler<'s> {
             let message = format!("`{}` of `{}` must be {wanted}, and this is {kind}", parameter.name, function.name);
             return Err(self.error(at, message));
         }
+        self.require_argument(function, parameter, id, &typed)?;
         let shape = match (&typed.op.kind, typed.known.origin) {
             (Kind::Constant(Constant::Text(text)), _) => ArgumentShape::Text(text.to_string()),
             (Kind::Constant(_), _) => ArgumentShape::Constant,
@@ -373,6 +389,39 @@ impl<'s> Compiler<'s> {
             _ => ArgumentShape::Dynamic,
         };
         Ok((typed.op, shape, typed.known.may_be_nil))
+    }
+
+    /// Refuses an argument that may be missing, where the host can do nothing with nil.
+    fn require_argument(
+        &self,
+        function: &Function,
+        parameter: &Parameter,
+        id: Id,
+        typed: &Typed<'s>,
+    ) -> Result<(), Error> {
+        let Nil::Refused(instead) = parameter.nil else { return Ok(()) };
+        if self.strict || !typed.known.may_be_nil {
+            return Ok(());
+        }
+        let before = if function.parameters.len() > 1 { "…, " } else { "" };
+        Err(match instead {
+            Some(instead) => {
+                self.missing(id, typed, instead, |argument| format!("{}({before}{argument})", function.name))
+            }
+            None => {
+                let text = self.shown(id);
+                let message = format!("`{text}` may be missing: write `{text} != nil && …` to leave out what has none");
+                self.error(typed.op.at, message)
+            }
+        })
+    }
+}
+
+/// How to ask for a number of a version, which has no fields.
+pub(super) fn part_of_version(kind: Type, name: &str) -> &'static str {
+    match (kind, name) {
+        (Type::VERSION, "major" | "minor" | "patch") => ": write `… in \"1.x\"`, or `… < \"2\"`",
+        _ => "",
     }
 }
 

@@ -5,6 +5,7 @@ use super::{Compiler, Typed, operators::name_of};
 use crate::{
     Arena, Limits, Moment,
     ast::{Binary, Id, Kind as Syntax},
+    builtins::Builtin,
     error::Error,
     habits,
     machine::{Failure, Machine},
@@ -46,6 +47,18 @@ impl<'s> Compiler<'s> {
         Err(self.error(op.at, format!("this always fails, because {failure}{separator}{hint}")))
     }
 
+    /// Refuses a pattern where the text belongs: `glob("prod-*", name)`.
+    pub(super) fn refuse_swapped(&self, builtin: &Builtin, arguments: &[Id], op: &Op) -> Result<(), Error> {
+        let [first, second] = arguments else { return Ok(()) };
+        let is_constant = |id: &Id| matches!(self.tree.kind(*id), Syntax::Text(_));
+        let is_pattern = |id: &Id| matches!(self.tree.kind(*id), Syntax::Text(text) if text.contains(['*', '?']));
+        if builtin.name != "glob" || !is_pattern(first) || is_constant(second) {
+            return Ok(());
+        }
+        let (pattern, text) = (self.shown(*first), self.shown(*second));
+        Err(self.error(op.at, format!("the pattern of `glob` comes last: write `glob({text}, {pattern})`")))
+    }
+
     /// Warns of an order of texts that is not the order of what they say.
     pub(super) fn warn_of_letters(
         &mut self,
@@ -68,11 +81,7 @@ impl<'s> Compiler<'s> {
             Look::Number => ("\"9\" is more than \"10\"", called("float")),
             Look::Duration => ("\"9s\" is more than \"30s\"", called("duration")),
             Look::Quantity => ("\"9Mi\" is more than \"1Gi\"", called("quantity")),
-            Look::Version => {
-                let text = if matches!(self.tree.kind(left_id), Syntax::Text(_)) { right } else { left };
-                let parts = format!("compare its parts, such as `int(split({text}, \".\")[1])`");
-                ("\"1.9\" is more than \"1.20\"", parts)
-            }
+            Look::Version => ("\"1.9\" is more than \"1.20\"", called("semver")),
         };
         self.warn(at, format!("texts are compared letter by letter, so that {example}: {way_out}"));
     }

@@ -71,7 +71,9 @@ impl<'s> Form<'s> {
     pub(super) fn shaped(shape: &'s Shape) -> Self {
         match shape {
             Shape::Any => Form::Any,
-            Shape::Bool | Shape::Int | Shape::Float | Shape::Text | Shape::Quantity => Form::Plain(type_of(shape)),
+            Shape::Bool | Shape::Int | Shape::Float | Shape::Text | Shape::Quantity | Shape::Time => {
+                Form::Plain(type_of(shape))
+            }
             Shape::OneOf(shapes) => Form::any_of(shapes.iter().map(Form::shaped)),
             _ => Form::Shaped(shape),
         }
@@ -283,6 +285,7 @@ pub(super) fn type_of(shape: &Shape) -> Type {
         Shape::Float => Type::FLOAT,
         Shape::Text | Shape::Word(_) | Shape::TextWith(_) => Type::TEXT,
         Shape::Quantity => Type::QUANTITY,
+        Shape::Time => Type::TIME,
         Shape::OneOf(_) => Form::shaped(shape).kind(),
         Shape::List { element, .. } => type_of(element).array(),
         Shape::Map { .. } => Type::MAP,

@@ -1,7 +1,10 @@
 //! What conditions have found to be there, so that it is not in doubt behind them: `x != nil && x < 5`.
 
 use super::Compiler;
-use crate::ast::{Binary, Id, Kind as Syntax, Tree, Unary};
+use crate::{
+    ast::{Binary, Id, Kind as Syntax, Tree, Unary},
+    builtins::{self, Builtin},
+};
 
 /// A way from a name or an element down to a value.
 #[derive(Debug, Eq, PartialEq)]
@@ -59,9 +62,20 @@ impl<'s> Compiler<'s> {
                     conditions.extend(self.condition_of(name));
                 }
                 Syntax::Member { .. } | Syntax::Pointer(_) if truth => self.add_present(id),
+                // `isSemver(x)` and the like say no of what is missing.
+                Syntax::Call { callee, arguments } if truth && self.asks(*callee) => {
+                    arguments.iter().for_each(|argument| self.add_present(argument.value));
+                }
                 _ => {}
             }
         }
+    }
+
+    /// Whether a function asks if something can be read.
+    fn asks(&self, callee: Id) -> bool {
+        let Syntax::Identifier(name) = self.tree.kind(callee) else { return false };
+        let is_ours = self.variable(name).is_none() && self.schema.function(name).is_none();
+        is_ours && builtins::find_ours(name).is_some_and(Builtin::asks)
     }
 
     /// The condition that a variable stands for, if what it says can be said here too.

@@ -132,7 +132,9 @@ impl<'s> Compiler<'s> {
         match kind {
             Type::BOOL => None,
             _ if kind.is_unknown() => None,
-            Type::TEXT | Type::QUANTITY | Type::TIME => Some(format!(": write `{text} {equal} nil`")),
+            Type::TEXT | Type::QUANTITY | Type::VERSION | Type::NETWORK | Type::TIME => {
+                Some(format!(": write `{text} {equal} nil`"))
+            }
             _ if kind.is_number() => Some(format!(": write `{text} {equal} nil`, or `{text} {equal} 0`")),
             _ if kind.is_array() || kind.is_map() => Some(format!(": write `{text} {equal} nil`")),
             _ => None,
@@ -182,6 +184,21 @@ impl<'s> Compiler<'s> {
         }
     }
 
+    /// Refuses `x.compareTo(y) < 0` as a whole, because the number says what is meant.
+    pub(super) fn refuse_compared_habit(&self, id: Id) -> Result<(), Error> {
+        let Syntax::Binary(_, left, _) = self.tree.kind(id) else { return Ok(()) };
+        let Syntax::Call { callee, .. } = self.tree.kind(*left) else { return Ok(()) };
+        let Syntax::Member { property, .. } = self.tree.kind(*callee) else { return Ok(()) };
+        let name = match self.tree.kind(*property) {
+            Syntax::Text(name) if matches!(name.as_ref(), "compareTo" | "compare") && !self.strict => name,
+            _ => return Ok(()),
+        };
+        match habits::rewritten(self.tree, id, Receiver::Unknown) {
+            Some(ours) => Err(self.error(self.at(*left), format!("there is no method `{name}`: write `{ours}`"))),
+            None => Ok(()),
+        }
+    }
+
     /// A function of another language.
     pub(super) fn habitual_call(&self, id: Id, name: &str) -> Option<Error> {
         habits::function(name)?;
@@ -228,6 +245,7 @@ impl<'s> Compiler<'s> {
         }
         let receiver = match base.kind {
             Type::TEXT => Receiver::Text,
+            Type::NETWORK => Receiver::Network,
             kind if kind.is_map() => Receiver::Map,
             kind if kind.is_array() => Receiver::Collection,
             _ => Receiver::Unknown,

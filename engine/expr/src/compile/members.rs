@@ -4,6 +4,7 @@ use portal_document::Key;
 
 use super::{
     Compiler, MAX_HEIGHT, Typed,
+    calls::part_of_version,
     form::{Form, Member},
     known::Known,
 };
@@ -184,7 +185,8 @@ impl<'s> Compiler<'s> {
         }
         let mut objects = forms.iter().filter_map(Form::object).map(|id| self.schema.object(id));
         let Some(first) = objects.next() else {
-            return format!("a value that is {} has no field `{name}`", base.kind);
+            let hint = part_of_version(base.kind, name);
+            return format!("a value that is {} has no field `{name}`{hint}", base.kind);
         };
         let mut names = vec![&*first.name];
         for object in objects {

@@ -23,21 +23,27 @@ impl<'s> Compiler<'s> {
         if self.strict || !operand.known.may_be_nil || operand.known.kind.is_nil() {
             return Ok(());
         }
-        let text = self.shown(id);
         let default = match operand.known.kind {
             Type::TEXT => "\"\"",
             Type::INT | Type::FLOAT => "0",
             Type::QUANTITY => "\"0\"",
+            Type::VERSION => "semver(\"0\")",
             Type::DURATION => "duration(\"0s\")",
             kind if kind.is_array() => "[]",
             kind if kind.is_map() => "{}",
             _ => default,
         };
+        Err(self.missing(id, operand, default, whole))
+    }
+
+    /// Says that an operand may be missing, with this in its place.
+    pub(super) fn missing(&self, id: Id, operand: &Typed<'s>, default: &str, whole: impl Fn(&str) -> String) -> Error {
+        let text = self.shown(id);
         let replaced = whole(&format!("{text} ?? {default}"));
         let message = format!(
             "`{text}` may be missing: write `{replaced}` to give it a value, or `{text} != nil && …` to leave out what has none"
         );
-        Err(self.error(operand.op.at, message))
+        self.error(operand.op.at, message)
     }
 
     /// Refuses `x < 5` where `x` may be missing: the answer would be false, and whoever leaves the field out would pass.
@@ -59,6 +65,7 @@ impl<'s> Compiler<'s> {
         let (left_text, right_text) = (self.shown(left_id), self.shown(right_id));
         let default = match other.known.kind {
             _ if operand.known.kind == Type::QUANTITY => "\"0\"",
+            _ if operand.known.kind == Type::VERSION => "semver(\"0\")",
             Type::TEXT => "\"\"",
             Type::DURATION => "duration(\"0s\")",
             Type::TIME => "now()",

@@ -62,6 +62,7 @@ impl<'s> Compiler<'s> {
     /// A chain of operators of one class is compiled without recursion, however long it is.
     pub(super) fn binary(&mut self, id: Id) -> Result<Typed<'s>, Error> {
         let tree = self.tree;
+        self.refuse_compared_habit(id)?;
         let Syntax::Binary(operator, ..) = tree.kind(id) else { unreachable!("the caller saw a binary operator") };
         let class = class_of(*operator);
         let mut links: Vec<Link> = Vec::new();
@@ -127,9 +128,9 @@ impl<'s> Compiler<'s> {
             self.require(*right_id, &right, "0", |right| format!("… {} ({right})", name_of(*operator)))?;
             if !self.strict && matches!(operator, Binary::Add | Binary::Subtract) {
                 if known.kind == Type::QUANTITY {
-                    right = self.as_quantity(right)?;
+                    right = self.as_quantity(*right_id, right)?;
                 } else if right.known.kind == Type::QUANTITY && index == 0 {
-                    left = self.as_quantity(left)?;
+                    left = self.as_quantity(first_id, left)?;
                     known = left.known.clone();
                 }
             }
@@ -167,7 +168,7 @@ impl<'s> Compiler<'s> {
                     }
                     self.require_order(*operator, (left_id, &left), (*right_id, &right))?;
                     self.check_words(*operator, &left, &right)?;
-                    let (left, right) = self.as_quantities(*operator, left, right)?;
+                    let (left, right) = self.read_alike(*operator, (left_id, left), (*right_id, right))?;
                     self.warn_of_letters(*at, *operator, (left_id, &left), (*right_id, &right));
                     self.relation(*at, *operator, (left_id, left), (*right_id, right))?
                 }
@@ -219,6 +220,7 @@ impl<'s> Compiler<'s> {
             return Err(self.mismatch(at, operator, (left_id, &left.known), (right_id, &right.known)));
         }
         let regex = self.regex_of(at, operator, &right.op)?;
+        let range = self.range_of(left.known.kind, &right.op)?;
         let (left, right) = (Box::new(left.op), Box::new(right.op));
         let kind = match operator {
             Binary::Equal => Kind::Equal { left, right, negated: false },
@@ -227,9 +229,10 @@ impl<'s> Compiler<'s> {
             Binary::Greater => Kind::Compare { comparison: Comparison::Greater, left, right },
             Binary::LessOrEqual => Kind::Compare { comparison: Comparison::LessOrEqual, left, right },
             Binary::GreaterOrEqual => Kind::Compare { comparison: Comparison::GreaterOrEqual, left, right },
-            Binary::In => match texts_of(&right) {
-                Some(texts) => Kind::InTexts { needle: left, texts },
-                None => Kind::In { needle: left, haystack: right },
+            Binary::In => match (range, texts_of(&right)) {
+                (Some(range), _) => Kind::InRange { needle: left, range: range.into() },
+                (None, Some(texts)) => Kind::InTexts { needle: left, texts },
+                (None, None) => Kind::In { needle: left, haystack: right },
             },
             Binary::Matches => match regex {
                 Some(regex) => Kind::MatchesConstant { subject: left, regex: regex.into() },
@@ -267,8 +270,12 @@ impl<'s> Compiler<'s> {
             return Err(self
                 .error(at, format!("a {needle_kind} can never be a key of this map, whose keys are {}", kind.key())));
         }
+        let is_address = matches!(needle_kind, Type::TEXT | Type::NETWORK | Type::NIL) || needle_kind.is_unknown();
+        if kind == Type::NETWORK && is_address || kind == Type::TEXT && needle_kind == Type::VERSION {
+            return Ok(());
+        }
         if kind.is_array() {
-            if needle_kind.is_comparable(kind.element()) {
+            if needle_kind.is_comparable(kind.element()) || kind.element() == Type::NETWORK && is_address {
                 return Ok(());
             }
             return Err(self.error(at, format!("a {needle_kind} can never be in an {kind}")));
@@ -300,7 +307,9 @@ impl<'s> Compiler<'s> {
         let (name, left, right) = (name_of(operator), left.kind, right.kind);
         let hint = match (left, right) {
             _ if self.strict => String::new(),
-            (Type::QUANTITY, Type::TEXT) => ": the text of a quantity is `string(…)`".to_owned(),
+            (Type::QUANTITY | Type::VERSION | Type::NETWORK, Type::TEXT) => {
+                format!(": the text of a {left} is `string(…)`")
+            }
             _ => self.hint_of_operands(operator, (left_id, left), (right_id, right)),
         };
         self.error(at, format!("`{name}` does not work between {left} and {right}{hint}"))
@@ -357,8 +366,10 @@ fn relation_fits(operator: Binary, left: Type, right: Type) -> bool {
                 || both(Type::TIME)
                 || both(Type::DURATION)
                 || both(Type::QUANTITY)
+                || both(Type::VERSION)
                 || left.may_fit(right, |kind| {
-                    kind.is_number() || matches!(kind, Type::TEXT | Type::TIME | Type::DURATION | Type::QUANTITY)
+                    kind.is_number()
+                        || matches!(kind, Type::TEXT | Type::TIME | Type::DURATION | Type::QUANTITY | Type::VERSION)
                 })
         }
     }

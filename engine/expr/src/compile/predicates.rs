@@ -164,7 +164,7 @@ impl<'s> Compiler<'s> {
             self.require(id, &body, "…", |body| format!("reduce(…, {body})"))?;
         }
         let is_ordered = matches!(predicate, Predicate::Sum | Predicate::SortBy);
-        if is_ordered && body.known.kind == Type::QUANTITY { self.as_quantity(body) } else { Ok(body) }
+        if is_ordered && body.known.kind == Type::QUANTITY { self.as_quantity(id, body) } else { Ok(body) }
     }
 
     /// The body of a sum of the elements themselves, which they need only where they are amounts.
@@ -179,7 +179,7 @@ impl<'s> Compiler<'s> {
         if item.kind != Type::QUANTITY {
             return Ok(None);
         }
-        self.as_quantity(Typed { op: Op { kind: Kind::Item, at }, known: item }).map(Some)
+        self.as_quantity(id, Typed { op: Op { kind: Kind::Item, at }, known: item }).map(Some)
     }
 
     /// What `#` is in the body of a predicate over this collection.

@@ -8,7 +8,7 @@ use crate::{
     operators::{self, Comparison},
     program::{Connected, Constant, Kind, Missing, Op, Predicate, TextRelation},
     regex::Regex,
-    value::Value,
+    value::{Value, version::Range},
 };
 
 /// Longer texts are paid for when they are compared.
@@ -39,6 +39,7 @@ impl<'a> Evaluation<'a, '_> {
             Kind::Compare { comparison, left, right } => self.compare(op, *comparison, left, right, frame),
             Kind::In { needle, haystack } => self.contained(op, needle, haystack, frame),
             Kind::InTexts { needle, texts } => self.in_texts(needle, texts, frame),
+            Kind::InRange { needle, range } => self.in_range(op, needle, range, frame),
             Kind::Matches { subject, pattern } => self.matches(op, subject, pattern, frame),
             Kind::MatchesConstant { subject, regex } => self.matches_constant(op, subject, regex, frame),
             Kind::Text { relation, subject, part } => self.text(op, *relation, subject, part, frame),
@@ -97,6 +98,12 @@ impl<'a> Evaluation<'a, '_> {
             Value::Text(needle) => Ok(texts.iter().any(|text| **text == *needle)),
             _ => Ok(false),
         }
+    }
+
+    #[inline(never)]
+    fn in_range(&self, op: &'a Op, needle: &'a Op, range: &Range, frame: &Frame<'a>) -> Result<bool, Stopped> {
+        let needle = self.operand(needle, frame)?;
+        operators::in_range(self.machine, needle, range).map_err(|failure| self.fail(failure, op.at))
     }
 
     #[inline(never)]

@@ -16,6 +16,7 @@ pub(crate) enum Receiver {
     Text,
     Map,
     Collection,
+    Network,
     Unknown,
 }
 
@@ -45,6 +46,8 @@ struct Rewriter<'s> {
     tree: Tree<'s>,
     /// What has become `x != nil`, so that a `!` before it can go.
     presences: Vec<Id>,
+    /// What has become `x < y`, and was -1, 0 or 1.
+    compared: Vec<Id>,
     changed: Vec<Id>,
     /// How many variables of predicates are gone.
     variables: usize,
@@ -52,7 +55,7 @@ struct Rewriter<'s> {
 
 impl<'s> Rewriter<'s> {
     fn new(tree: &Tree<'s>) -> Self {
-        Self { tree: tree.clone(), presences: Vec::new(), changed: Vec::new(), variables: 0 }
+        Self { tree: tree.clone(), presences: Vec::new(), compared: Vec::new(), changed: Vec::new(), variables: 0 }
     }
 
     fn shown(&self, id: Id) -> Option<String> {
@@ -64,6 +67,7 @@ impl<'s> Rewriter<'s> {
         let replaced = match self.tree.kind(id) {
             Kind::Identifier(name) => super::value(name).map(Kind::Identifier),
             Kind::Unary(Unary::Not { .. }, operand) => self.negated(*operand),
+            Kind::Binary(operator, left, right) => self.ordered(*operator, *left, *right),
             Kind::Call { callee, arguments } if arguments.iter().all(|argument| argument.name.is_none()) => {
                 self.called(id, *callee, arguments.clone(), receiver)
             }
@@ -90,6 +94,38 @@ impl<'s> Rewriter<'s> {
             }
             _ => None,
         }
+    }
+
+    /// `x.compareTo(y) < 0`
+    fn ordered(&self, operator: Binary, left: Id, right: Id) -> Option<Kind<'s>> {
+        let Kind::Binary(_, one, other) = self.tree.kind(left) else { return None };
+        let number = match self.tree.kind(right) {
+            Kind::Integer(number) => *number,
+            Kind::Unary(Unary::Minus, operand) => match self.tree.kind(*operand) {
+                Kind::Integer(number) => -number,
+                _ => return None,
+            },
+            _ => return None,
+        };
+        let holds = |order: i64| match operator {
+            Binary::Equal => order == number,
+            Binary::NotEqual => order != number,
+            Binary::Less => order < number,
+            Binary::LessOrEqual => order <= number,
+            Binary::Greater => order > number,
+            Binary::GreaterOrEqual => order >= number,
+            _ => false,
+        };
+        let meant = match (holds(-1), holds(0), holds(1)) {
+            (true, false, false) => Binary::Less,
+            (true, true, false) => Binary::LessOrEqual,
+            (false, true, false) => Binary::Equal,
+            (false, true, true) => Binary::GreaterOrEqual,
+            (false, false, true) => Binary::Greater,
+            (true, false, true) => Binary::NotEqual,
+            _ => return None,
+        };
+        self.compared.contains(&left).then_some(Kind::Binary(meant, *one, *other))
     }
 
     fn called(&mut self, id: Id, callee: Id, arguments: Vec<Argument<'s>>, receiver: Receiver) -> Option<Kind<'s>> {
@@ -130,7 +166,7 @@ impl<'s> Rewriter<'s> {
             (Ours::Operator(operator), [left, right]) => Kind::Binary(operator, *left, *right),
             (Ours::Flipped(operator), [right, left]) => Kind::Binary(operator, *left, *right),
             (Ours::Holds, [whole, part]) => match receiver {
-                Receiver::Collection | Receiver::Map => Kind::Binary(Binary::In, *part, *whole),
+                Receiver::Collection | Receiver::Map | Receiver::Network => Kind::Binary(Binary::In, *part, *whole),
                 Receiver::Unknown if self.is_list(*whole) => Kind::Binary(Binary::In, *part, *whole),
                 Receiver::Text | Receiver::Unknown => Kind::Binary(Binary::Contains, *whole, *part),
             },
@@ -149,14 +185,35 @@ impl<'s> Rewriter<'s> {
                 Kind::Member { base: *base, property: *index, optional: false, method: false }
             }
             (Ours::Itself, [operand]) => self.tree.kind(*operand).clone(),
+            (Ours::Arranged(name, places), operands) => {
+                let arguments =
+                    places.iter().map(|place| operands.get(*place).copied()).collect::<Option<Vec<Id>>>()?;
+                Kind::Builtin { name, arguments }
+            }
+            (Ours::Between((left, one), operator, (right, other)), [_, _]) => {
+                Kind::Binary(operator, self.around(left, operands[one]), self.around(right, operands[other]))
+            }
+            (Ours::Compared(function), [left, right]) => {
+                self.compared.push(id);
+                Kind::Binary(Binary::Less, self.around(function, *left), self.around(function, *right))
+            }
             _ => return None,
         })
     }
 
-    /// Whether something is a list by how it is written.
+    /// An argument with a function around it.
+    fn around(&mut self, function: &'static str, argument: Id) -> Id {
+        match function {
+            "" => argument,
+            name => self.push(Kind::Builtin { name, arguments: vec![argument] }),
+        }
+    }
+
+    /// Whether something is a list or a network by how it is written.
     fn is_list(&self, id: Id) -> bool {
         match self.tree.kind(id) {
             Kind::Array(_) => true,
+            Kind::Call { callee, .. } => matches!(self.tree.kind(*callee), Kind::Identifier("cidr")),
             Kind::Builtin { name, .. } => {
                 matches!(*name, "map" | "filter" | "split" | "keys" | "values" | "sort" | "uniq")
             }

@@ -2,7 +2,7 @@
 
 use std::cmp::Ordering;
 
-use super::{amount_of, mismatch};
+use super::{amount_of, mismatch, version_of};
 use crate::{
     machine::{Failure, Machine},
     value::Value,
@@ -38,7 +38,7 @@ impl Comparison {
     }
 }
 
-/// Compares numbers, texts by their bytes, times, durations and amounts. Anything else has no order. In rules nil is neither more
+/// Compares numbers, texts by their bytes, times, durations, amounts and versions. Anything else has no order. In rules nil is neither more
 /// nor less than anything.
 #[inline]
 pub(crate) fn compare<'a>(
@@ -61,6 +61,10 @@ pub(crate) fn compare<'a>(
         (Value::Nil, _) | (_, Value::Nil) if !machine.is_strict() => None,
         (Value::Quantity(_), _) | (_, Value::Quantity(_)) => match (amount_of(a), amount_of(b)) {
             (Some(a), Some(b)) => Some(a.cmp(&b)),
+            _ => return Err(mismatch(a, operator.sign(), b)),
+        },
+        (Value::Version(_), _) | (_, Value::Version(_)) => match (version_of(machine, a)?, version_of(machine, b)?) {
+            (Some(a), Some(b)) => Some(a.order(&b)),
             _ => return Err(mismatch(a, operator.sign(), b)),
         },
         _ => return Err(mismatch(a, operator.sign(), b)),

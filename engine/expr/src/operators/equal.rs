@@ -1,7 +1,7 @@
 //! Equality. Numbers are equal across int and float, also inside lists; inside maps they are not, because Go compares
 //! maps by identity of types.
 
-use super::amount_of;
+use super::{amount_of, network_of, version_of};
 use crate::{
     machine::{Failure, Machine, deeper},
     value::{Entry, Value, map::Fields, sequence::Sequence},
@@ -49,6 +49,12 @@ fn compare<'a>(machine: &Machine<'a>, a: Value<'a>, b: Value<'a>, exact: bool, d
         (Value::Zone(a), Value::Zone(b)) => a.name() == b.name(),
         // What nothing was known of may turn out to be an amount.
         (Value::Quantity(a), other) | (other, Value::Quantity(a)) => amount_of(other) == Some(a.amount),
+        (Value::Version(a), other) | (other, Value::Version(a)) => {
+            version_of(machine, other)?.is_some_and(|b| a.order(&b).is_eq())
+        }
+        (Value::Network(a), other) | (other, Value::Network(a)) => {
+            network_of(other).is_some_and(|b| a.order(&b).is_eq())
+        }
         _ => match (a.sequence(), b.sequence()) {
             (Some(a), Some(b)) => lists(machine, a, b, exact, depth)?,
             (None, None) => match (a.fields(), b.fields()) {

@@ -1,13 +1,17 @@
 //! `in`, `matches`, `contains`, `startsWith` and `endsWith`.
 
-use super::equal;
+use super::{equal, network_of, version_of};
 use crate::{
+    builtins::quoted,
     machine::{Failure, Machine},
     regex::Regex,
-    value::{Value, map::Found},
+    value::{Network, Value, map::Found, version::Range},
 };
 
-/// `needle in haystack`: an element of a list, or a key of a map. Nothing is in nil.
+/// How much of a range that was not known before is read in one step.
+const BYTES_OF_RANGE: u64 = 4;
+
+/// `needle in haystack`: an element of a list, a key of a map, an address of a network, or a version of a range. Nothing is in nil.
 pub(crate) fn contained<'a>(machine: &Machine<'a>, needle: Value<'a>, haystack: Value<'a>) -> Result<bool, Failure> {
     if let (Value::Int(number), Value::Range { first, last }) = (needle, haystack) {
         return Ok((first..=last).contains(&number));
@@ -15,7 +19,11 @@ pub(crate) fn contained<'a>(machine: &Machine<'a>, needle: Value<'a>, haystack: 
     if let Some(sequence) = haystack.sequence() {
         for item in sequence.iter() {
             machine.step(1)?;
-            if equal(machine, item, needle)? {
+            let is_found = match item {
+                Value::Network(network) => in_network(needle, network)?,
+                _ => equal(machine, item, needle)?,
+            };
+            if is_found {
                 return Ok(true);
             }
         }
@@ -30,9 +38,37 @@ pub(crate) fn contained<'a>(machine: &Machine<'a>, needle: Value<'a>, haystack: 
     }
     match (haystack, needle) {
         (Value::Nil, _) => Ok(false),
+        (Value::Network(network), _) => in_network(needle, network),
+        (Value::Text(range), Value::Version(_)) => {
+            machine.step(range.len() as u64 / BYTES_OF_RANGE)?;
+            let range = Range::parse(range).map_err(Failure::new)?;
+            in_range(machine, needle, &range)
+        }
         // A time has fields in Go, none of which can be seen.
         (Value::Time(_) | Value::Zone(_), Value::Text(_)) => Ok(false),
         _ => Err(Failure::new(format!("cannot use in with {}", haystack.kind()))),
+    }
+}
+
+/// Whether an address or a network is in a network. nil is in none.
+fn in_network<'a>(needle: Value<'a>, network: &Network<'a>) -> Result<bool, Failure> {
+    match (network_of(needle), needle) {
+        (Some(inner), _) => Ok(network.contains(&inner)),
+        (None, Value::Nil) => Ok(false),
+        (None, Value::Text(text)) => Err(Failure::new(format!(
+            "{} is no address such as \"10.0.0.1\" and no network such as \"10.0.0.0/8\"",
+            quoted(text)
+        ))),
+        (None, _) => Err(Failure::expected("an address such as \"10.0.0.1\"", needle)),
+    }
+}
+
+/// Whether a version is in a range. nil is in none.
+pub(crate) fn in_range<'a>(machine: &Machine<'a>, needle: Value<'a>, range: &Range) -> Result<bool, Failure> {
+    match (version_of(machine, needle)?, needle) {
+        (Some(version), _) => Ok(range.contains(&version)),
+        (None, Value::Nil) => Ok(false),
+        (None, _) => Err(Failure::expected("a version", needle)),
     }
 }
 

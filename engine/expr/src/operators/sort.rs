@@ -38,7 +38,11 @@ pub(crate) fn sort_by_keys<'a>(
                 (None, _) => return Err(Failure::new(format!("{} has no order", first.kind()))),
                 (_, None) => return Err(Failure::new(format!("{} has no order", key.kind()))),
             }
-            bytes += if let Value::Text(text) = key { text.len() } else { 0 };
+            bytes += match key {
+                Value::Text(text) => text.len(),
+                Value::Version(version) => version.len(),
+                _ => 0,
+            };
         }
     }
     machine.step_sort(keyed.len(), bytes)?;
@@ -58,6 +62,7 @@ fn rank(value: Value<'_>) -> Option<u8> {
         Value::Time(_) => Some(2),
         Value::Duration(_) => Some(3),
         Value::Quantity(_) => Some(4),
+        Value::Version(_) => Some(5),
         _ => None,
     }
 }
@@ -74,6 +79,7 @@ fn order(a: Value<'_>, b: Value<'_>) -> Ordering {
         (Value::Time(a), Value::Time(b)) => a.moment.cmp(&b.moment),
         (Value::Duration(a), Value::Duration(b)) => a.cmp(&b),
         (Value::Quantity(a), Value::Quantity(b)) => a.amount.cmp(&b.amount),
+        (Value::Version(a), Value::Version(b)) => a.order(b),
         (one, other) => other.is_nil().cmp(&one.is_nil()),
     }
 }

@@ -75,6 +75,8 @@ fn a_name_of_another_place_is_told_with_its_own() {
             "metadata.annotations.cost-center == 'x'",
             "object.metadata.labels.cost-center == 'x'",
             "not 'team' in metadata.labels",
+            "x509_decode(object.data.crt ?? '').isCA",
+            "crypto.x509.parse_certificates(object.data.crt)",
         ],
         expect![[r#"
             oldObject.spec.replicas == 1

@@ -32,6 +32,8 @@ pub(super) fn write<'a>(
         // Nothing of it can be seen.
         Value::Zone(_) => return text.push("{}"),
         Value::Quantity(quantity) => return text.format(format_args!("\"{quantity}\"")),
+        Value::Version(version) => return text.format(format_args!("\"{version}\"")),
+        Value::Network(network) => return text.format(format_args!("\"{network}\"")),
         Value::Node(_) | Value::List(_) | Value::Range { .. } | Value::Map(_) => {}
     }
     let inside = deeper(depth)?;

@@ -46,6 +46,8 @@ pub(super) fn write<'a>(
         Value::Duration(nanoseconds) => time::write_duration(text, nanoseconds),
         Value::Zone(zone) => text.push(zone.name()),
         Value::Quantity(quantity) => text.format(format_args!("{quantity}")),
+        Value::Version(version) => text.format(format_args!("{version}")),
+        Value::Network(network) => text.format(format_args!("{network}")),
         _ => text.push("<nil>"),
     }
 }
