@@ -140,7 +140,7 @@ fn standard_input_lists_and_custom_resources_are_read() {
             },
             "results": [{
                 "rule": "w", "severity": "medium", "action": "deny", "apiVersion": "example.com/v1", "kind": "Widget",
-                "namespace": "default", "name": "large", "container": null, "message": "object.spec.size is 9",
+                "namespace": "default", "name": "large", "container": null, "message": "spec.size is 9",
                 "file": "(standard input)", "line": 5,
             }],
             "failures": [],

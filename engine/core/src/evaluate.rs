@@ -3,6 +3,7 @@
 pub(crate) mod host;
 #[cfg(test)]
 mod panics;
+mod saw;
 #[cfg(test)]
 mod tests;
 
@@ -11,11 +12,14 @@ use std::sync::Arc;
 
 use portal_crds::{EnforcementAction, Severity};
 use portal_document::Node;
-use portal_expr::{Arena, Limits, Observation, Value};
+use portal_expr::{Arena, Limits, Value};
 
 use crate::{
     context::{CONTAINER, METADATA, OBJECT, REQUEST, ROOTS, SECURITY_CONTEXT, SPEC, pod::ContainerType},
-    evaluate::host::RuleHost,
+    evaluate::{
+        host::{Names, RuleHost},
+        saw::{MAX_SEEN, describe},
+    },
     event::Event,
     language::{self, EvaluationError},
     lookup::{Answer, Filter, Lookup, Query},
@@ -75,9 +79,6 @@ pub struct Failure {
     /// Why.
     pub error: EvaluationError,
 }
-
-/// The longest value in what a rule saw.
-const MAX_SEEN: usize = 120;
 
 /// Judges an event by every rule that is for it.
 pub fn evaluate(rules: &RuleSet, lookup: &dyn Lookup, event: &Event<'_>, limits: &Limits) -> Evaluation {
@@ -235,7 +236,7 @@ impl Evaluation {
                 roots[usize::from(CONTAINER.0)] = Value::from_node(container);
             }
             let name = container.map(|(kind, container)| container_name(kind, container));
-            let host = RuleHost::new(rule, event, lookup, pod, roots);
+            let host = RuleHost::new(rule, event, lookup, pod, roots, Names::of(judged));
             evaluation.run(rule, &host, event, name, limits, arena);
             arena.reset();
         };
@@ -286,7 +287,7 @@ impl Evaluation {
         arena: &Arena,
     ) {
         let explain = || rule.expression.explain(host, arena, limits, event.now);
-        let (saw, explaining) = match language::guard(|| describe(&explain(), container.as_deref())) {
+        let (saw, explaining) = match language::guard(|| describe(&explain(), container.as_deref(), host.names())) {
             Ok(saw) => (saw, None),
             Err(panic) => (None, Some(panic)),
         };
@@ -350,44 +351,4 @@ fn labels(object: Node<'_>) -> Option<Node<'_>> {
 pub(crate) fn container_name(kind: ContainerType, container: Node<'_>) -> String {
     let name = container.get_str("name").and_then(Node::as_str).unwrap_or_default();
     if name.is_empty() { format!("({} container without a name)", kind.name()) } else { name.to_owned() }
-}
-
-fn is_empty_list(value: Value<'_>) -> bool {
-    value.elements().is_some_and(|mut elements| elements.next().is_none())
-}
-
-/// What a rule saw, in a line: `container app: securityContext.privileged is true`.
-fn describe(seen: &[Observation<'_>], container: Option<&str>) -> Option<String> {
-    let mut parts: Vec<String> = Vec::new();
-    for observation in seen {
-        let subject = match (container, observation.subject.strip_prefix("container.")) {
-            (Some(_), Some(field)) => field.to_owned(),
-            // The pod's, which would read like the container's.
-            (Some(_), None) if observation.subject.starts_with("securityContext") => {
-                format!("spec.{}", observation.subject)
-            }
-            _ => observation.subject.clone(),
-        };
-        let value = match observation.value {
-            Value::Nil => "not set".to_owned(),
-            Value::Text(text) => format!("{:?}", shorten(text, MAX_SEEN)),
-            other => shorten(&show(other), MAX_SEEN),
-        };
-        let part = match observation.value {
-            Value::Nil if observation.is_found => format!("{subject} does not exist"),
-            _ if observation.is_found && is_empty_list(observation.value) => format!("there are no {subject}"),
-            _ => format!("{subject} is {value}"),
-        };
-        if !parts.contains(&part) {
-            parts.push(part);
-        }
-    }
-    if parts.is_empty() {
-        return None;
-    }
-    let seen = parts.join(", ");
-    Some(harmless(&match container {
-        Some(container) => format!("container {container}: {seen}"),
-        None => seen,
-    }))
 }

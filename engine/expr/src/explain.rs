@@ -1,5 +1,18 @@
-//! Says what made an expression true: the values that its comparisons saw. It evaluates again, so nobody pays for it who
-//! does not ask.
+//! Says what made an expression true: the values that decided, for the person whose object it is about. It evaluates again, so nobody
+//! pays for it who does not ask.
+//!
+//! Of conditions that must all hold the last one decides: those before it say when it matters. What any object passes, such as
+//! `os != "windows"` without an `os`, is left out where something else is told. A variable, an element of a list that was put together
+//! and a function that only reads a value are told as what they stand for.
+
+mod describe;
+mod elements;
+mod observe;
+mod quantify;
+#[cfg(test)]
+mod tests;
+
+use std::cell::Cell;
 
 use bumpalo::Bump;
 
@@ -15,38 +28,85 @@ use crate::{
 /// A value that an expression saw.
 #[derive(Clone, Debug)]
 pub struct Observation<'a> {
-    /// What it is the value of, as the expression calls it: `spec.containers[1].image`.
+    /// What it is the value of, as the host calls it, or as the expression does: `spec.containers[1].image`.
     pub subject: String,
     /// The value.
     pub value: Value<'a>,
-    /// Whether it is what a call of the host found, rather than a field.
-    pub is_found: bool,
-    /// Whether it is missing and passed for being something else: most objects do.
-    is_weak: bool,
+    /// How it was seen.
+    pub seen: Seen,
+    /// Whether it only had to be so for another one to matter, and most objects are so: it is worth telling if the others say no more
+    /// than which object it is.
+    pub is_aside: bool,
+    doubt: Doubt,
 }
 
-/// More would not be read.
-const MAX_OBSERVATIONS: usize = 3;
+/// How a value was seen.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Seen {
+    /// It is a field, or made of some.
+    Field,
+    /// A call of the host found it.
+    Found,
+    /// A call of the host found it, and nothing in it is what was looked for.
+    NoneFits,
+}
+
+/// Whether a value decided because it is missing, and passed for being something else. Most objects do.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Doubt {
+    None,
+    /// It had to be another truth: `x != true` is how people require something.
+    Required,
+    /// It had to be another text: `x != "windows"` is how people leave something out.
+    LeftOut,
+}
+
+/// What is told of a part of an expression, the decisive observation first.
+type Facts<'a> = Vec<Observation<'a>>;
 
 /// No more than these are looked at.
-const MAX_CANDIDATES: usize = 16;
+const MAX_OBSERVATIONS: usize = 16;
 
-/// The longest description of a part of an expression. What is longer explains nothing.
-const MAX_DESCRIPTION: usize = 80;
+/// How many parts of an expression are looked at, so that variables of variables come to an end.
+const MAX_STEPS: usize = 4_000;
 
 /// What the elements of the predicate around are called.
 #[derive(Clone, Copy)]
 struct Place<'p, 'a> {
     frame: &'p Frame<'a>,
-    item: Option<&'p str>,
+    item: Option<&'p Item>,
+}
+
+/// What an element is called.
+#[derive(Clone, Debug)]
+enum Item {
+    Named(String),
+    /// It is written in the expression, so that there is nothing to tell of it.
+    Written(String),
+    /// The key of an entry of a map.
+    Key(String),
+    /// An entry of a map, as a list of its key and its value.
+    Pair {
+        map: String,
+        key: String,
+    },
+}
+
+/// What a variable stands for.
+#[derive(Clone, Debug)]
+enum Meaning<'a> {
+    Unknown,
+    /// An operation that means the same everywhere.
+    Op(&'a Op),
+    /// A part of an element, which is called so.
+    Named(String),
 }
 
 struct Explanation<'a, 'm> {
     program: &'a Program,
     evaluation: Evaluation<'a, 'm>,
-    observations: Vec<Observation<'a>>,
-    /// What each variable stands for, if that is said shortly. Asked once for each: variables of variables could grow without end.
-    variables: Vec<Option<&'a Op>>,
+    variables: Vec<Meaning<'a>>,
+    steps: Cell<usize>,
 }
 
 impl Program {
@@ -60,18 +120,22 @@ impl Program {
     ) -> Vec<Observation<'a>> {
         let machine = Machine::new(arena, limits, now, self.strict);
         let Ok(evaluation) = Evaluation::new(self, host, &machine) else { return Vec::new() };
-        let variables = vec![None; self.variables.len()];
-        let mut explanation = Explanation { program: self, evaluation, observations: Vec::new(), variables };
-        let place = Place { frame: &Frame::OUTSIDE, item: None };
-        if explanation.truth(&self.root, place) == Some(true) {
-            explanation.explain(&self.root, true, place);
+        let variables = vec![Meaning::Unknown; self.variables.len()];
+        let mut explanation = Explanation { program: self, evaluation, variables, steps: Cell::new(MAX_STEPS) };
+        match explanation.truth(&self.root, Place::OUTSIDE) {
+            Some(true) => told(explanation.explain(&self.root, true, Place::OUTSIDE)),
+            _ => Vec::new(),
         }
-        let mut observations = explanation.observations;
-        if observations.iter().any(|observation| !observation.is_weak) {
-            observations.retain(|observation| !observation.is_weak);
-        }
-        observations.truncate(MAX_OBSERVATIONS);
-        observations
+    }
+}
+
+impl Place<'_, '_> {
+    const OUTSIDE: Place<'static, 'static> = Place { frame: &Frame::OUTSIDE, item: None };
+}
+
+impl<'a> Observation<'a> {
+    fn field(subject: String, value: Value<'a>) -> Self {
+        Self { subject, value, seen: Seen::Field, is_aside: false, doubt: Doubt::None }
     }
 }
 
@@ -88,268 +152,216 @@ impl<'a> Explanation<'a, '_> {
         }
     }
 
-    /// Explains why an operation is true, or why it is false.
-    fn explain(&mut self, op: &'a Op, truth: bool, place: Place<'_, 'a>) {
-        if self.observations.len() >= MAX_CANDIDATES {
-            return;
+    /// Whether there is time to look at one more part.
+    fn step(&self) -> bool {
+        let left = self.steps.get();
+        self.steps.set(left.saturating_sub(1));
+        left > 0
+    }
+
+    /// Why an operation is true, or why it is false.
+    fn explain(&mut self, op: &'a Op, truth: bool, place: Place<'_, 'a>) -> Facts<'a> {
+        if !self.step() {
+            return Vec::new();
         }
         match &op.kind {
             Kind::Not(operand) => self.explain(operand, !truth, place),
             Kind::Chain(inner) => self.explain(inner, truth, place),
             // One operand decides, or all together.
-            Kind::Or(connected) => self.explain_connected(connected, truth, truth, place),
-            Kind::And(connected) => self.explain_connected(connected, truth, !truth, place),
+            Kind::Or(connected) if truth => self.explain_one(connected, truth, place),
+            Kind::And(connected) if !truth => self.explain_one(connected, truth, place),
+            Kind::Or(connected) | Kind::And(connected) => self.explain_all(connected, truth, place),
             Kind::Conditional { condition, yes, no } => {
                 let chosen = self.truth(condition, place).unwrap_or_default();
-                self.explain(condition, chosen, place);
-                self.explain(if chosen { yes } else { no }, truth, place);
+                let decisive = self.explain(if chosen { yes } else { no }, truth, place);
+                behind(decisive, self.explain(condition, chosen, place))
             }
             Kind::Let { variable, value, body } => {
-                // The evaluation that found the whole to be true has set the variable.
-                let _ = self.value(value, place);
-                self.variables[usize::from(*variable)] = self.is_short(value, place).then_some(value);
-                self.explain(body, truth, place);
+                self.declare(*variable, value, place);
+                self.explain(body, truth, place)
             }
-            Kind::Empty { operand, .. } => self.observe_presence(operand, place),
-            Kind::Equal { left, right, negated } => {
-                let seen = self.observations.len();
-                self.observe_all(&[left, right], place);
-                if *negated == truth {
-                    for observation in &mut self.observations[seen..] {
-                        observation.is_weak = observation.value.is_nil();
-                    }
-                }
+            Kind::Variable(variable) => match self.variables[usize::from(*variable)] {
+                Meaning::Op(value) => self.explain(value, truth, Place::OUTSIDE),
+                _ => self.observe(op, place),
+            },
+            Kind::Empty { operand, negated } => self.presence(operand, truth != *negated, place),
+            Kind::Equal { left, right, negated } => self.explain_equal(left, right, truth != *negated, place),
+            Kind::Compare { left, right, .. } => match self.explain_number(left, right, place) {
+                Some(facts) => facts,
+                None => self.observe_all([&**left, right], place),
+            },
+            Kind::In { needle, haystack } => self.explain_in(needle, haystack, truth, place),
+            Kind::InTexts { needle, .. } | Kind::InRange { needle, .. } => {
+                let doubt = if truth { Doubt::None } else { Doubt::LeftOut };
+                doubted(self.observe(needle, place), doubt)
             }
-            Kind::Compare { left, right, .. } => self.observe_all(&[left, right], place),
-            Kind::In { needle, haystack } => self.observe_all(&[needle, haystack], place),
-            Kind::InTexts { needle, .. } | Kind::InRange { needle, .. } => self.observe_all(&[needle], place),
-            Kind::Matches { subject, pattern } => self.observe_all(&[subject, pattern], place),
-            Kind::MatchesConstant { subject, .. } => self.observe_all(&[subject], place),
-            Kind::Text { subject, part, .. } => self.observe_all(&[subject, part], place),
+            Kind::Matches { subject, pattern } => self.observe_all([&**subject, pattern], place),
+            Kind::MatchesConstant { subject, .. } => self.observe(subject, place),
+            Kind::Text { subject, part, .. } => self.observe_all([&**subject, part], place),
             Kind::Predicate { predicate, collection, body: Some(body), .. } => {
-                self.explain_predicate(*predicate, collection, body, truth, place);
+                self.explain_predicate(*predicate, (collection, body), truth, op, place)
             }
             // What was asked about says more than the answer.
             Kind::Builtin { builtin, arguments } if builtin.asks() || builtin.name == "glob" => {
-                self.observe_all(&arguments.iter().collect::<Vec<_>>(), place);
+                self.observe_all(arguments, place)
             }
+            Kind::Call { site, arguments } if !self.is_lookup(*site) => self.observe_all(arguments, place),
             _ => self.observe(op, place),
         }
     }
 
-    /// One operand explains it, or all do. Of all the last comes first: those before it are what had to be so for it to matter.
-    fn explain_connected(&mut self, connected: &'a Connected, truth: bool, one_decides: bool, place: Place<'_, 'a>) {
-        if !one_decides {
-            return connected.operands.iter().rev().for_each(|operand| self.explain(operand, truth, place));
-        }
-        let deciding = connected.operands.iter().find(|operand| self.truth(operand, place) == Some(truth));
-        if let Some(operand) = deciding {
-            self.explain(operand, truth, place);
-        }
-    }
-
-    /// The first element that decides, or the collection where all of them do.
-    fn explain_predicate(
-        &mut self,
-        predicate: Predicate,
-        collection: &'a Op,
-        body: &'a Op,
-        truth: bool,
-        place: Place<'_, 'a>,
-    ) {
-        let deciding = match (predicate, truth) {
-            (Predicate::Any, true) | (Predicate::None, false) => true,
-            (Predicate::All, false) => false,
-            _ => return self.observe(collection, place),
+    /// Notes what a variable stands for. The evaluation that found the whole to be true may have set it to something else since.
+    fn declare(&mut self, variable: u16, value: &'a Op, place: Place<'_, 'a>) {
+        let _ = self.value(value, place);
+        self.variables[usize::from(variable)] = if place.item.is_none() || self.is_constant(value, place) {
+            Meaning::Op(value)
+        } else {
+            self.describe(value, place).map_or(Meaning::Unknown, Meaning::Named)
         };
-        let elements = self.value(collection, place).and_then(Value::sequence);
-        let name = self.describe_list(collection, place);
-        for (index, item) in (0..).zip(elements.into_iter().flat_map(|elements| elements.iter())) {
-            let frame = Frame::of(item, index);
-            // An element of a list that the expression itself writes down has a name of its own.
-            let written = match &collection.kind {
-                Kind::Array(written) => written.get(index as usize),
-                _ => None,
-            };
-            let item_name = written.map_or_else(|| format!("{name}[{index}]"), |element| self.describe(element, place));
-            let inner = Place { frame: &frame, item: Some(&item_name) };
-            if self.truth(body, inner) == Some(deciding) {
-                return self.explain(body, deciding, inner);
+    }
+
+    /// Every operand by itself made it so.
+    fn explain_one(&mut self, connected: &'a Connected, truth: bool, place: Place<'_, 'a>) -> Facts<'a> {
+        let mut all: Vec<Facts<'a>> = Vec::new();
+        for operand in &connected.operands {
+            // The evaluation ended with the first one: nothing is looked up that it did not look up.
+            if !all.is_empty() && self.looks_up(operand) {
+                break;
+            }
+            if self.truth(operand, place) == Some(truth) {
+                all.push(self.explain(operand, truth, place));
+            }
+            if all.len() >= MAX_OBSERVATIONS {
+                break;
             }
         }
+        each(all)
     }
 
-    fn observe_all(&mut self, ops: &[&'a Op], place: Place<'_, 'a>) {
-        for op in ops {
-            self.observe(op, place);
+    /// All operands together made it so. The last comes first: those before it are what had to be so for it to matter.
+    fn explain_all(&mut self, connected: &'a Connected, truth: bool, place: Place<'_, 'a>) -> Facts<'a> {
+        let mut facts: Facts<'a> = Vec::new();
+        for operand in connected.operands.iter().rev() {
+            if facts.len() >= MAX_OBSERVATIONS {
+                break;
+            }
+            let before = self.explain(operand, truth, place);
+            facts = behind(facts, before);
         }
+        facts
     }
 
-    fn observe(&mut self, op: &'a Op, place: Place<'_, 'a>) {
-        let op = self.taken(op, place);
-        if is_constant(op) || self.observations.len() >= MAX_CANDIDATES {
-            return;
+    fn explain_equal(&mut self, left: &'a Op, right: &'a Op, is_equal: bool, place: Place<'_, 'a>) -> Facts<'a> {
+        if let Some(facts) = self.explain_number(left, right, place) {
+            return facts;
         }
-        let Some(value) = self.value(op, place) else { return };
-        let subject = self.describe(op, place);
-        if !self.observations.iter().any(|observation| observation.subject == subject) {
-            self.observations.push(Observation { subject, value, is_found: self.is_found(op), is_weak: false });
+        for (one, other) in [(left, right), (right, left)] {
+            if is_nothing(other) {
+                return self.presence(one, is_equal, place);
+            }
         }
+        let doubt = match (is_equal, &left.kind, &right.kind) {
+            (true, ..) => Doubt::None,
+            (false, Kind::Constant(Constant::Bool(_)), _) | (false, _, Kind::Constant(Constant::Bool(_))) => {
+                Doubt::Required
+            }
+            _ => Doubt::LeftOut,
+        };
+        doubted(self.observe_all([left, right], place), doubt)
     }
 
-    /// What is behind a variable, what was read as something else, and what `??` took. Where that is a constant, what was missing says more.
-    fn taken(&self, op: &'a Op, place: Place<'_, 'a>) -> &'a Op {
+    /// Why something is there, or is not.
+    fn presence(&mut self, op: &'a Op, is_missing: bool, place: Place<'_, 'a>) -> Facts<'a> {
+        let op = self.behind_names(op);
         match &op.kind {
-            Kind::Quantity(inner) | Kind::OrEmpty { operand: inner, .. } | Kind::Chain(inner) => {
-                self.taken(inner, place)
-            }
-            Kind::Builtin { builtin, arguments } if let (true, [text]) = (builtin.reads_text(), &arguments[..]) => {
-                self.taken(text, place)
-            }
-            Kind::Variable(variable) => match self.variables[usize::from(*variable)] {
-                Some(value) => self.taken(value, place),
-                None => op,
+            Kind::Predicate {
+                predicate: Predicate::Filter | Predicate::Find, collection, body: Some(body), ..
+            } => match is_missing {
+                true => self.explain_none((collection, body), place),
+                false => self.explain_some((collection, body), true, place),
             },
-            Kind::Coalesce { first, second, of_empty } => {
-                let is_missing = |value: Value<'a>| value.is_nil() || *of_empty && value.is_empty();
-                let takes_second = self.value(first, place).is_some_and(is_missing) && !is_constant(second);
-                self.taken(if takes_second { second } else { first }, place)
+            Kind::Predicate { predicate: Predicate::Map, collection, .. } => {
+                self.presence(collection, is_missing, place)
             }
-            _ => op,
-        }
-    }
-
-    fn is_short(&self, op: &'a Op, place: Place<'_, 'a>) -> bool {
-        !matches!(op.kind, Kind::Predicate { .. } | Kind::Conditional { .. } | Kind::Array(_) | Kind::Map(_))
-            && self.describe(op, place).len() <= MAX_DESCRIPTION
-    }
-
-    fn is_found(&self, op: &Op) -> bool {
-        matches!(&op.kind, Kind::Call { site, .. } if self.program.calls.get(*site as usize).is_some_and(|call| call.root.is_some()))
-    }
-
-    /// A list or a map of nothing is as good as none.
-    fn observe_presence(&mut self, op: &'a Op, place: Place<'_, 'a>) {
-        self.observe(op, place);
-        if let Some(observation) = self.observations.last_mut()
-            && observation.value.is_empty()
-            && !observation.is_found
-        {
-            observation.value = Value::Nil;
-        }
-    }
-
-    /// What an operation is called.
-    fn describe(&self, op: &'a Op, place: Place<'_, 'a>) -> String {
-        let op = self.taken(op, place);
-        match &op.kind {
-            Kind::Root(slot) => {
-                let name = self.program.roots.iter().find(|(root, _)| root == slot);
-                name.map(|(_, name)| name.to_string()).unwrap_or_default()
-            }
-            Kind::Variable(variable) => self.program.variables[usize::from(*variable)].to_string(),
-            Kind::Item => place.item.unwrap_or("#").to_owned(),
-            Kind::Index => "#index".to_owned(),
-            Kind::Accumulator => "#acc".to_owned(),
-            Kind::Path { base, keys, .. } => {
-                let mut text = self.describe(base, place);
-                for key in keys {
-                    push_field(&mut text, key.text());
+            _ => {
+                let mut facts = self.observe(op, place);
+                for fact in &mut facts {
+                    // A list or a map of nothing is as good as none.
+                    if is_missing && fact.value.is_empty() && fact.seen == Seen::Field {
+                        fact.value = Value::Nil;
+                    }
                 }
-                text
+                facts
             }
-            Kind::Field { base, key, .. } => {
-                let mut text = self.describe(base, place);
-                push_field(&mut text, key.text());
-                text
-            }
-            Kind::Computed { base, name, .. } => format!("{}.{name}", self.describe(base, place)),
-            Kind::Fetch { base, property, .. } => {
-                format!("{}[{}]", self.describe_list(base, place), self.describe(property, place))
-            }
-            Kind::Constant(Constant::Nil) => "nil".to_owned(),
-            Kind::Constant(Constant::Bool(value)) => value.to_string(),
-            Kind::Constant(Constant::Int(value)) => value.to_string(),
-            Kind::Constant(Constant::Float(value)) => value.to_string(),
-            Kind::Constant(Constant::Text(text)) => format!("{text:?}"),
-            Kind::Builtin { builtin, arguments } => {
-                let arguments: Vec<String> = arguments.iter().map(|argument| self.describe(argument, place)).collect();
-                format!("{}({})", builtin.name, arguments.join(", "))
-            }
-            Kind::Call { site, arguments } => self.describe_call(op, *site, arguments, place),
-            Kind::Predicate { predicate, collection, .. } => {
-                format!("{}({}, …)", predicate.name(), self.describe(collection, place))
-            }
-            Kind::Arithmetic { first, rest } => {
-                rest.iter().fold(self.describe(first, place), |text, (operator, _, operand)| {
-                    format!("{text} {} {}", operator.sign(), self.describe(operand, place))
-                })
-            }
-            Kind::Slice { base, .. } => format!("{}[…]", self.describe(base, place)),
-            Kind::Array(_) => "[…]".to_owned(),
-            Kind::Map(_) => "{…}".to_owned(),
-            Kind::Method { base, name, .. } => format!("{}.{name}()", self.describe(base, place)),
-            Kind::Negate(operand) => format!("-{}", self.describe(operand, place)),
-            _ => "the value".to_owned(),
-        }
-    }
-
-    /// What a list is called whose elements are: what a call found is known by its kind alone.
-    fn describe_list(&self, op: &'a Op, place: Place<'_, 'a>) -> String {
-        match &self.taken(op, place).kind {
-            Kind::Call { site, .. }
-                if let Some(call) = self.program.calls.get(*site as usize)
-                    && !call.names.is_empty() =>
-            {
-                call.names.join(".")
-            }
-            _ => self.describe(op, place),
-        }
-    }
-
-    /// What a call of the host asks for: `services["shop/web"]`, `pods in shop`.
-    fn describe_call(&self, op: &'a Op, site: u32, arguments: &'a [Op], place: Place<'_, 'a>) -> String {
-        let Some(call) = self.program.calls.get(site as usize) else { return "the value".to_owned() };
-        if call.names.is_empty() {
-            let arguments: Vec<String> = arguments.iter().map(|argument| self.describe(argument, place)).collect();
-            return format!("{}({})", call.name, arguments.join(", "));
-        }
-        let texts: Vec<&str> = arguments
-            .iter()
-            .filter_map(|argument| match self.value(argument, place) {
-                Some(Value::Text(text)) => Some(text),
-                _ => None,
-            })
-            .collect();
-        let names = call.names.join(".");
-        let is_list = self.value(op, place).is_some_and(|value| value.sequence().is_some());
-        match &texts[..] {
-            [] => names,
-            ["*"] if is_list => format!("{names} in all namespaces"),
-            [namespace, ..] if is_list => format!("{names} in {namespace}"),
-            texts => format!("{names}[{:?}]", texts.join("/")),
         }
     }
 }
 
-/// `.name`, or `["…"]` for names that are no words.
-fn push_field(text: &mut String, name: &str) {
-    let is_word = name.chars().all(|character| character.is_alphanumeric() || character == '_');
-    if is_word {
-        text.push('.');
-        text.push_str(name);
-    } else {
-        text.push_str(&format!("[{name:?}]"));
+/// What is told in the end: each thing once, nothing as a whole of which a part is told, and no key of which the value is.
+fn told(facts: Facts<'_>) -> Facts<'_> {
+    let subjects: Vec<String> = facts.iter().map(|fact| fact.subject.clone()).collect();
+    let is_part = |part: &str, whole: &str| part.strip_prefix(whole).is_some_and(|rest| rest.starts_with(['.', '[']));
+    let mut told: Facts<'_> = Vec::new();
+    for fact in facts {
+        let entry = match (fact.subject.strip_prefix(elements::KEY_OF), fact.value) {
+            (Some(map), Value::Text(key)) => Some(describe::field_of(map, key)),
+            _ => None,
+        };
+        let is_told = |part: &String| is_part(part, &fact.subject) || entry.as_ref() == Some(part);
+        let has_part = subjects.iter().any(is_told);
+        if !has_part && !told.iter().any(|known| known.subject == fact.subject) {
+            told.push(fact);
+        }
+    }
+    told.truncate(MAX_OBSERVATIONS);
+    told
+}
+
+/// What decided, and behind it what had to be so for it to matter. What most objects pass matters to nobody.
+fn behind<'a>(decisive: Facts<'a>, before: Facts<'a>) -> Facts<'a> {
+    if decisive.is_empty() {
+        return before;
+    }
+    let is = |facts: &Facts<'a>, doubt| facts.iter().all(|fact| fact.doubt == doubt);
+    if is(&decisive, Doubt::LeftOut) && !before.is_empty() && is(&before, Doubt::Required) {
+        return before;
+    }
+    let before = before.into_iter().filter(|fact| fact.doubt != Doubt::LeftOut);
+    let before = before.map(|fact| Observation { is_aside: fact.is_aside || fact.doubt == Doubt::Required, ..fact });
+    decisive.into_iter().chain(before).collect()
+}
+
+/// What is told of several things, each of which is enough: the decisive observation of each, and all of them if there is but one.
+fn each(mut all: Vec<Facts<'_>>) -> Facts<'_> {
+    let mut subjects: Vec<String> = Vec::new();
+    all.retain(|facts| match facts.first() {
+        Some(first) if !subjects.contains(&first.subject) => {
+            subjects.push(first.subject.clone());
+            true
+        }
+        _ => false,
+    });
+    match all.len() {
+        1 => all.into_iter().flatten().collect(),
+        _ => all.into_iter().filter_map(|facts| facts.into_iter().next()).collect(),
     }
 }
 
-/// Whether an operation has the same value always, so that there is nothing to observe.
-fn is_constant(op: &Op) -> bool {
+fn doubted(mut facts: Facts<'_>, doubt: Doubt) -> Facts<'_> {
+    for fact in &mut facts {
+        if fact.value.is_nil() && fact.seen == Seen::Field {
+            fact.doubt = doubt;
+        }
+    }
+    facts
+}
+
+/// Whether an operand says that the other one is to be missing, or to be there.
+fn is_nothing(op: &Op) -> bool {
     match &op.kind {
-        Kind::Constant(_) => true,
-        Kind::Array(elements) => elements.iter().all(is_constant),
-        Kind::Map(pairs) => pairs.iter().all(|(key, value)| is_constant(key) && is_constant(value)),
-        Kind::Builtin { builtin, arguments } => builtin.name != "now" && arguments.iter().all(is_constant),
+        Kind::Constant(Constant::Nil) => true,
+        Kind::Array(elements) => elements.is_empty(),
+        Kind::Map(entries) => entries.is_empty(),
         _ => false,
     }
 }

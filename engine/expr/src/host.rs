@@ -1,5 +1,7 @@
 //! Who answers when an expression asks for a root, a computed field, or a function that is not a builtin.
 
+use std::borrow::Cow;
+
 use crate::{
     machine::{Failure, Machine},
     schema::{ComputedId, Slot},
@@ -10,6 +12,13 @@ use crate::{
 pub trait Host {
     /// The value of a root. Asked each time that the expression names it, so it should be at hand.
     fn root(&self, slot: Slot) -> Value<'_>;
+
+    /// What a root is called in what people are told. Nothing for the name that expressions have for it; an empty name for a root
+    /// whose fields stand for themselves.
+    fn root_name(&self, slot: Slot) -> Option<Cow<'_, str>> {
+        let _ = slot;
+        None
+    }
 
     /// A computed field of a value. The base is never nil.
     fn computed<'a>(&'a self, field: ComputedId, base: Value<'a>, machine: &Machine<'a>) -> Result<Value<'a>, Failure> {

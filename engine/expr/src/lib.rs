@@ -41,7 +41,7 @@ pub use bumpalo::Bump as Arena;
 
 pub use compile::{Mode, compile};
 pub use error::{Error, Phase};
-pub use explain::Observation;
+pub use explain::{Observation, Seen};
 pub use facts::{ArgumentShape, Facts, Read, Segment};
 pub use glob::glob;
 pub use host::Host;

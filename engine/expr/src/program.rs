@@ -280,20 +280,6 @@ pub(crate) enum Predicate {
     Reduce,
 }
 
-impl Arithmetic {
-    /// How it is written.
-    pub(crate) fn sign(self) -> &'static str {
-        match self {
-            Arithmetic::Add => "+",
-            Arithmetic::Subtract => "-",
-            Arithmetic::Multiply => "*",
-            Arithmetic::Divide => "/",
-            Arithmetic::Modulo => "%",
-            Arithmetic::Power => "**",
-        }
-    }
-}
-
 impl Predicate {
     /// How it is called.
     pub(crate) fn name(self) -> &'static str {
@@ -313,6 +299,65 @@ impl Predicate {
             Predicate::GroupBy => "groupBy",
             Predicate::SortBy => "sortBy",
             Predicate::Reduce => "reduce",
+        }
+    }
+}
+
+impl Op {
+    /// Calls `visit` with what the operation works with.
+    pub(crate) fn each_child<'o>(&'o self, mut visit: impl FnMut(&'o Op)) {
+        match &self.kind {
+            Kind::Constant(_)
+            | Kind::Root(_)
+            | Kind::Environment
+            | Kind::Variable(_)
+            | Kind::Item
+            | Kind::Index
+            | Kind::Accumulator => {}
+            Kind::Path { base: inner, .. }
+            | Kind::Computed { base: inner, .. }
+            | Kind::Field { base: inner, .. }
+            | Kind::Chain(inner)
+            | Kind::Not(inner)
+            | Kind::Negate(inner)
+            | Kind::Empty { operand: inner, .. }
+            | Kind::InTexts { needle: inner, .. }
+            | Kind::InRange { needle: inner, .. }
+            | Kind::MatchesConstant { subject: inner, .. }
+            | Kind::OrEmpty { operand: inner, .. }
+            | Kind::Quantity(inner) => visit(inner),
+            Kind::Fetch { base: one, property: other, .. }
+            | Kind::Equal { left: one, right: other, .. }
+            | Kind::Compare { left: one, right: other, .. }
+            | Kind::In { needle: one, haystack: other }
+            | Kind::Matches { subject: one, pattern: other }
+            | Kind::Text { subject: one, part: other, .. }
+            | Kind::Range { first: one, last: other }
+            | Kind::Coalesce { first: one, second: other, .. }
+            | Kind::Let { value: one, body: other, .. } => [one, other].into_iter().for_each(|op| visit(op)),
+            Kind::Slice { base, from, to } => {
+                [Some(base), from.as_ref(), to.as_ref()].into_iter().flatten().for_each(|op| visit(op))
+            }
+            Kind::And(connected) | Kind::Or(connected) => connected.operands.iter().for_each(visit),
+            Kind::Arithmetic { first, rest } => {
+                visit(first);
+                rest.iter().for_each(|(.., operand)| visit(operand));
+            }
+            Kind::Conditional { condition, yes, no } => [condition, yes, no].into_iter().for_each(|op| visit(op)),
+            Kind::Sequence(ops)
+            | Kind::Array(ops)
+            | Kind::Builtin { arguments: ops, .. }
+            | Kind::Call { arguments: ops, .. } => {
+                ops.iter().for_each(visit);
+            }
+            Kind::Map(entries) => entries.iter().flat_map(|(key, value)| [key, value]).for_each(visit),
+            Kind::Predicate { collection, body, extra, .. } => {
+                [Some(collection), body.as_ref(), extra.as_ref()].into_iter().flatten().for_each(|op| visit(op));
+            }
+            Kind::Method { base: first, arguments, .. } | Kind::Uncallable { callee: first, arguments } => {
+                visit(first);
+                arguments.iter().for_each(visit);
+            }
         }
     }
 }

@@ -346,5 +346,8 @@ fn lists_and_maps_below_object_are_empty_when_they_are_missing() {
     ));
     assert_eq!(problems, [""; 0]);
     let ingress = objects("{apiVersion: networking.k8s.io/v1, kind: Ingress, metadata: {name: a}, spec: {}}");
-    expect!["r: len(object.metadata.annotations) is 0, len(object.spec.tls) is 0 (len(object.metadata.annotations) is 0, len(object.spec.tls) is 0)"].assert_eq(&judge(&rules, &ingress[0], &Objects(Vec::new())));
+    expect![
+        "r: metadata.annotations is not set, spec.tls is not set (metadata.annotations is not set, spec.tls is not set)"
+    ]
+    .assert_eq(&judge(&rules, &ingress[0], &Objects(Vec::new())));
 }

@@ -1,5 +1,6 @@
 //! Answers for what an expression names while a rule is evaluated: roots, sugar, lookups.
 
+use std::borrow::Cow;
 use std::cell::RefCell;
 use std::sync::Arc;
 
@@ -8,11 +9,14 @@ use portal_expr::{CallSite, ComputedId, Failure, Host, Machine, Slot, Value};
 use typed_arena::Arena as Kept;
 
 use crate::{
-    context::{BY_NAME, CONTAINER_TYPE, ROOTS, SECCOMP_PROFILE_TYPE, functions, pod::Pod},
+    context::{
+        BY_NAME, CONTAINER, CONTAINER_TYPE, METADATA, OBJECT, ROOTS, SECCOMP_PROFILE_TYPE, SECURITY_CONTEXT, SPEC,
+        functions, pod::Pod,
+    },
     event::{Event, Operation},
     lookup::{Answer, Filter, Lookup, Query},
     object::{Object, Visible, metadata_text},
-    rule::{LookupSite, Rule, message::show},
+    rule::{JudgedKind, LookupSite, Rule, message::show},
     selector::Selector,
 };
 
@@ -23,6 +27,7 @@ pub(crate) struct RuleHost<'a> {
     lookup: &'a dyn Lookup,
     pod: Option<Pod<'a>>,
     roots: [Value<'a>; ROOTS],
+    names: Names,
     /// What lookups found, for as long as the evaluation works with it.
     found: Kept<Arc<Object<'static>>>,
     /// What was asked. Written by calls.
@@ -31,10 +36,47 @@ pub(crate) struct RuleHost<'a> {
     needs: RefCell<Vec<Query>>,
 }
 
+/// What the roots are called in what people are told: by where they are in the object, because that is what people have before them.
+pub(crate) struct Names {
+    /// What has the pod's `metadata` and `spec`, with a dot behind it. Empty for a pod itself.
+    template: String,
+    /// Whether `metadata` is that of the template.
+    is_metadata_of_template: bool,
+}
+
 /// The same for an expression of the rule's message. It begins with what the rule declares, so that its first calls are the rule's.
 pub(crate) struct MessageHost<'h, 'a> {
     pub(crate) rule: &'h RuleHost<'a>,
     pub(crate) calls: &'h [CallSite],
+}
+
+impl Names {
+    pub(super) fn of(judged: &JudgedKind) -> Names {
+        let template = judged.template.as_ref().filter(|template| !template.is_pod());
+        Names {
+            template: template.map(|template| format!("{template}.")).unwrap_or_default(),
+            is_metadata_of_template: judged.expanded,
+        }
+    }
+
+    fn root(&self, slot: Slot) -> Option<String> {
+        let template = &self.template;
+        match slot {
+            OBJECT | CONTAINER => Some(String::new()),
+            SPEC => Some(format!("{template}spec")),
+            SECURITY_CONTEXT => Some(format!("{template}spec.securityContext")),
+            METADATA if self.is_metadata_of_template => Some(format!("{template}metadata")),
+            _ => None,
+        }
+    }
+
+    /// Where a field is in the object. Pods have their owner's name and namespace, whatever the template says.
+    pub(super) fn field<'s>(&self, path: &'s str) -> &'s str {
+        match path.strip_prefix(&*self.template) {
+            Some(own @ ("metadata.name" | "metadata.namespace")) if self.is_metadata_of_template => own,
+            _ => path,
+        }
+    }
 }
 
 impl<'a> RuleHost<'a> {
@@ -44,9 +86,14 @@ impl<'a> RuleHost<'a> {
         lookup: &'a dyn Lookup,
         pod: Option<Pod<'a>>,
         roots: [Value<'a>; ROOTS],
+        names: Names,
     ) -> RuleHost<'a> {
         let (reads, needs) = (RefCell::default(), RefCell::default());
-        RuleHost { rule, event, lookup, pod, roots, found: Kept::new(), reads, needs }
+        RuleHost { rule, event, lookup, pod, roots, names, found: Kept::new(), reads, needs }
+    }
+
+    pub(super) fn names(&self) -> &Names {
+        &self.names
     }
 
     /// What was asked, and what of it could not be answered yet.
@@ -151,6 +198,10 @@ impl<'a> RuleHost<'a> {
 impl Host for RuleHost<'_> {
     fn root(&self, slot: Slot) -> Value<'_> {
         self.roots.get(usize::from(slot.0)).copied().unwrap_or(Value::Nil)
+    }
+
+    fn root_name(&self, slot: Slot) -> Option<Cow<'_, str>> {
+        self.names.root(slot).map(Cow::Owned)
     }
 
     fn computed<'a>(&'a self, field: ComputedId, base: Value<'a>, machine: &Machine<'a>) -> Result<Value<'a>, Failure> {

@@ -1,7 +1,7 @@
 //! A panic, wherever it happens, costs a rule its answer or a violation its words, and nothing else.
 
 use expect_test::{Expect, expect};
-use portal_expr::{CallSite, Error, Facts, Host, Moment, Schema, Warning};
+use portal_expr::{CallSite, Error, Facts, Host, Moment, Observation, Schema, Warning};
 
 use super::*;
 use crate::{

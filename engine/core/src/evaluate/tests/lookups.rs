@@ -53,7 +53,7 @@ fn a_lookup_sees_the_incoming_object() {
         ),
         POD,
         expect![[r#"
-            r: pods["shop/api"].spec.hostNetwork is true, len(pods in shop) is 1 (pods["shop/api"].spec.hostNetwork is true, len(pods in shop) is 1)
+            r: pods["shop/api"].spec.hostNetwork is true, len(pods in shop with app=api) is 1 (pods["shop/api"].spec.hostNetwork is true, len(pods in shop with app=api) is 1)
             asked for pods in Some("shop"): Name("api")
             asked for pods in Some("shop"): Labels(Selector { requirements: {Requirement { key: "app", test: In({"api"}) }} })"#]],
     );
@@ -275,7 +275,7 @@ fn a_read_that_depends_on_another_needs_a_round_of_its_own() {
         expect![[r#"
             needs configmaps in Some("shop"): Name("first")
             needs configmaps in Some("shop"): Name("second")
-            r: consistent.configmaps["shop/second"].data.next is "third""#]],
+            r: configmaps["shop/second"].data.next is "third""#]],
     );
 }
 

@@ -1,0 +1,161 @@
+//! What people are told that a rule saw: which field of their object decided.
+
+use super::{DEPLOYMENT, POD, pod_rule};
+use crate::{
+    evaluate::evaluate,
+    testing::{Objects, creation, objects, rules},
+};
+use portal_expr::Limits;
+
+/// What rules say that they saw, with an object each.
+#[track_caller]
+fn check(cluster: &str, table: &[(&str, &str, &str)]) {
+    let cluster = Objects(objects(cluster));
+    for (rule, object, expected) in table {
+        let (rules, problems) = rules(rule);
+        assert_eq!(problems, [""; 0], "{rule}");
+        let object = objects(object).remove(0);
+        let evaluation = evaluate(&rules, &cluster, &creation(&object), &Limits::default());
+        let said: Vec<String> = evaluation.violations.into_iter().filter_map(|violation| violation.saw).collect();
+        assert_eq!(said.join("\n"), *expected, "{rule}");
+    }
+}
+
+fn deployment_rule(expression: &str) -> String {
+    format!("name: r\nmatch: {{gvk: [{{group: apps, kind: Deployment}}]}}\nrule: {expression:?}\n")
+}
+
+const CRON_JOB: &str = "
+apiVersion: batch/v1
+kind: CronJob
+metadata: {name: backup, namespace: shop}
+spec: {schedule: '0 3 * * *', jobTemplate: {spec: {template: {spec: {hostNetwork: true, containers: [{name: app, image: nginx}]}}}}}
+";
+
+#[test]
+fn a_field_is_called_by_where_it_is_in_the_object() {
+    check(
+        "",
+        &[
+            (&pod_rule("spec.hostNetwork"), POD, "spec.hostNetwork is true"),
+            (&pod_rule("spec.hostNetwork"), CRON_JOB, "spec.jobTemplate.spec.template.spec.hostNetwork is true"),
+            (
+                "name: r\nmatch: {gvk: [{kind: Pod}], podControllers: false}\nrule: object.spec.hostNetwork",
+                POD,
+                "spec.hostNetwork is true",
+            ),
+            (
+                &pod_rule("securityContext.runAsNonRoot != true"),
+                DEPLOYMENT,
+                "spec.template.spec.securityContext.runAsNonRoot is not set",
+            ),
+            (
+                &pod_rule("(container.securityContext.runAsNonRoot ?? securityContext.runAsNonRoot) != true"),
+                DEPLOYMENT,
+                "container app: securityContext.runAsNonRoot is not set, spec.template.spec.securityContext.runAsNonRoot is not set",
+            ),
+            (&pod_rule("metadata.labels.team == nil"), DEPLOYMENT, "spec.template.metadata.labels.team is not set"),
+            (&deployment_rule("metadata.labels.team == nil"), DEPLOYMENT, "metadata.labels.team is not set"),
+            (&deployment_rule("object.spec.replicas == nil"), DEPLOYMENT, "spec.replicas is not set"),
+            // A pod gets its name from its owner, and not from the template.
+            (&pod_rule("metadata.name == 'web'"), DEPLOYMENT, r#"metadata.name is "web""#),
+        ],
+    );
+}
+
+#[test]
+fn what_an_object_is_comes_last_or_not_at_all() {
+    check(
+        "",
+        &[
+            (
+                &pod_rule("container.livenessProbe == nil && container.containerType == 'init'"),
+                POD,
+                "container setup: livenessProbe is not set",
+            ),
+            (&pod_rule("container.containerType == 'init'"), POD, r#"container setup: containerType is "init""#),
+            (
+                &pod_rule("spec.hostNetwork && not (metadata.namespace startsWith 'kube-')"),
+                POD,
+                r#"spec.hostNetwork is true, metadata.namespace is "shop""#,
+            ),
+            (
+                &pod_rule(
+                    "spec.os.name != 'windows' && container.securityContext.allowPrivilegeEscalation != false && container.name == 'app'",
+                ),
+                POD,
+                r#"container app: securityContext.allowPrivilegeEscalation is not set, name is "app""#,
+            ),
+        ],
+    );
+}
+
+const SHOP: &str = "
+apiVersion: v1
+kind: Service
+metadata: {name: api, namespace: shop}
+spec: {selector: {app: api}}
+---
+apiVersion: networking.k8s.io/v1
+kind: Ingress
+metadata: {name: old, namespace: other}
+spec: {rules: [{host: a.example.com}]}
+";
+
+const INGRESS: &str = "
+apiVersion: networking.k8s.io/v1
+kind: Ingress
+metadata: {name: site, namespace: shop}
+spec:
+  rules:
+  - {host: a.example.com, http: {paths: [{path: /, pathType: Prefix, backend: {service: {name: web, port: {number: 80}}}}]}}
+";
+
+#[test]
+fn what_was_looked_up_is_told_by_its_name() {
+    let ingress = |rule: &str| {
+        format!("name: r\nmatch: {{gvk: [{{group: networking.k8s.io, kind: Ingress}}]}}\nrule: {rule:?}\n")
+    };
+    check(
+        SHOP,
+        &[
+            (
+                &deployment_rule("cluster.services.byName(metadata.namespace, metadata.name) == nil"),
+                DEPLOYMENT,
+                r#"services["shop/web"] does not exist"#,
+            ),
+            // A Service that is not there has no type.
+            (
+                &deployment_rule("cluster.services.byName(metadata.namespace, metadata.name).spec.type != 'ClusterIP'"),
+                DEPLOYMENT,
+                r#"services["shop/web"] does not exist"#,
+            ),
+            (
+                &deployment_rule(
+                    "let services = cluster.services.list(metadata.namespace); none(services, selects(.spec.selector, object.spec.template.metadata.labels))",
+                ),
+                DEPLOYMENT,
+                "none of the services in shop fits",
+            ),
+            (
+                &deployment_rule("len(cluster.pods.list(metadata.namespace, {app: 'web'})) == 0"),
+                DEPLOYMENT,
+                "there are no pods in shop with app=web",
+            ),
+            (
+                &ingress(
+                    "any(object.spec.rules, any(.http.paths, cluster.services.byName(metadata.namespace, .backend.service.name) == nil))",
+                ),
+                INGRESS,
+                r#"services["shop/web"] does not exist, spec.rules[0].http.paths[0].backend.service.name is "web""#,
+            ),
+            (
+                &ingress(
+                    "any(object.spec.rules, let rule = #; any(cluster.ingresses.list('*'), .metadata.namespace != metadata.namespace && any(.spec.rules, .host == rule.host)))",
+                ),
+                INGRESS,
+                r#"ingresses["other/old"].spec.rules[0].host is "a.example.com", spec.rules[0].host is "a.example.com", metadata.namespace is "shop""#,
+            ),
+        ],
+    );
+}
