@@ -8,5 +8,6 @@ pub mod library;
 pub mod measure;
 pub mod objects;
 pub mod portal;
+pub mod process;
 pub mod row;
 pub mod rules;

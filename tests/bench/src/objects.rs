@@ -25,6 +25,16 @@ pub fn objects() -> Vec<String> {
     objects
 }
 
+/// A pod as people write them in YAML, with a name of its own. Two of a hundred violate a rule.
+pub fn manifest(number: usize) -> String {
+    let pod = FILES[0].replacen("x2x7q", &format!("{number:05}"), 1);
+    match number % 100 {
+        0 => pod.replacen("allowPrivilegeEscalation: false", "privileged: true", 1),
+        1 => pod.replacen("runAsUser: 1000", "runAsUser: 0", 1),
+        _ => pod,
+    }
+}
+
 /// What caches leave out of objects.
 pub fn cache_drops() -> [Path; 2] {
     ["metadata.managedFields", r#"metadata.annotations["kubectl.kubernetes.io/last-applied-configuration"]"#]

@@ -31,6 +31,7 @@ fn builtin() -> Vec<Part> {
         Part { name: "language", measure: programs::language },
         Part { name: "documents", measure: programs::documents },
         Part { name: "rules", measure: programs::rules },
+        Part { name: "gator", measure: programs::gator },
         Part { name: "instructions", measure: instructions::measure },
         Part { name: "allocators", measure: allocators::measure },
         Part { name: "engine", measure: engine::measure },

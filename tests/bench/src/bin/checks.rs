@@ -6,12 +6,12 @@ use std::error::Error;
 use std::fs;
 use std::hint::black_box;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
-use std::thread;
-use std::time::{Duration, Instant};
+use std::process::Command;
 
 use portal_bench::library;
 use portal_bench::measure::{Samples, nanoseconds, repeats};
+use portal_bench::objects::manifest;
+use portal_bench::process::{Run, run};
 use portal_bench::row::{self, Goal, Row};
 use portal_document::{Interning, Options, from_yaml_generally};
 
@@ -22,18 +22,6 @@ const PODS: usize = 10_000;
 const JUDGES: usize = 10;
 
 const ROUNDS: usize = 7;
-
-/// What the kernel counts a program's time in.
-const TICKS_PER_SECOND: f64 = 100.0;
-
-/// What a run took.
-struct Run {
-    wall: f64,
-    /// Seconds of all processors together.
-    processor: f64,
-    /// The most memory, in MB.
-    resident: f64,
-}
 
 fn main() -> Result<(), Box<dyn Error>> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -120,7 +108,7 @@ fn check(portal: &Path, details: bool) -> Result<(), Box<dyn Error>> {
     }
     let mut whole = String::new();
     for number in 0..PODS {
-        let pod = pod(number);
+        let pod = manifest(number);
         fs::write(folder.join(format!("many/{number}.yaml")), &pod)?;
         whole.push_str("---\n");
         whole.push_str(&pod);
@@ -177,16 +165,6 @@ fn measure(portal: &Path, folder: &Path, name: &str, path: &Path, details: bool)
     Ok(())
 }
 
-/// A pod as people write them, with a name of its own. Some violate a rule.
-fn pod(number: usize) -> String {
-    let pod = include_str!("../../objects/api.yaml").replacen("x2x7q", &format!("{number:05}"), 1);
-    match number % 100 {
-        0 => pod.replacen("allowPrivilegeEscalation: false", "privileged: true", 1),
-        1 => pod.replacen("runAsUser: 1000", "runAsUser: 0", 1),
-        _ => pod,
-    }
-}
-
 /// Reads files with the general parser, and does nothing with them.
 fn drain(path: &Path) -> Result<(), Box<dyn Error>> {
     let options = Options { interning: Interning::Add, ..Options::default() };
@@ -204,37 +182,4 @@ fn drain(path: &Path) -> Result<(), Box<dyn Error>> {
         }
     }
     if count == PODS { Ok(()) } else { Err(format!("{count} documents").into()) }
-}
-
-/// Runs a program to its end, and looks at it while it runs: its memory is gone when it is.
-fn run(command: &mut Command) -> Result<Run, Box<dyn Error>> {
-    let before = children_time()?;
-    let begin = Instant::now();
-    let mut child = command.stdin(Stdio::null()).stdout(Stdio::null()).spawn()?;
-    let status = format!("/proc/{}/status", child.id());
-    let mut resident = 0.0;
-    let code = loop {
-        let text = fs::read_to_string(&status).unwrap_or_default();
-        let most = text.lines().find_map(|line| line.strip_prefix("VmHWM:")?.trim().strip_suffix(" kB")?.parse().ok());
-        resident = most.unwrap_or(resident);
-        if let Some(code) = child.try_wait()? {
-            break code;
-        }
-        thread::sleep(Duration::from_millis(1));
-    };
-    // 1 is for violations.
-    if !matches!(code.code(), Some(0 | 1)) {
-        return Err(format!("{command:?} ended with {code}").into());
-    }
-    let (wall, processor) = (begin.elapsed().as_secs_f64(), children_time()? - before);
-    Ok(Run { wall, processor, resident: resident / 1000.0 })
-}
-
-/// Seconds that the programs had that this one started and saw end.
-fn children_time() -> Result<f64, Box<dyn Error>> {
-    let stat = fs::read_to_string("/proc/self/stat")?;
-    // The name in brackets may have spaces; the times are the fourteenth and fifteenth behind it.
-    let fields = stat.rsplit_once(')').map(|(_, rest)| rest.split_whitespace()).ok_or("the kernel says no times")?;
-    let ticks: Vec<f64> = fields.skip(13).take(2).map(str::parse).collect::<Result<_, _>>()?;
-    Ok(ticks.iter().sum::<f64>() / TICKS_PER_SECOND)
 }

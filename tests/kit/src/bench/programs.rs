@@ -4,7 +4,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use anyhow::{Context as _, bail};
-use portal_test_kit::prepare::cargo_executables;
+use portal_test_kit::prepare::{self, cargo_executables};
+use portal_test_kit::program::Program;
 use portal_test_kit::{expr_oracle, repository};
 
 use super::Measuring;
@@ -40,10 +41,10 @@ impl Programs {
     }
 
     /// Runs one and returns its rows.
-    fn run(&self, name: &str, argument: Option<&Path>) -> anyhow::Result<Vec<Row>> {
+    fn run(&self, name: &str, arguments: &[&Path]) -> anyhow::Result<Vec<Row>> {
         let path = self.build(name, &[])?;
         let output = Command::new(&path)
-            .args(argument)
+            .args(arguments)
             .args(self.details.then_some("--details"))
             .stderr(Stdio::inherit())
             .output()
@@ -59,22 +60,33 @@ impl Programs {
 
 pub(super) fn language(measuring: &Measuring<'_>) -> anyhow::Result<Vec<Row>> {
     let oracle = expr_oracle().build(measuring.cache)?;
-    let mut rows = measuring.programs.run("evaluate", Some(&oracle))?;
-    rows.extend(measuring.programs.run("memory", Some(Path::new("rules")))?);
+    let mut rows = measuring.programs.run("evaluate", &[&oracle])?;
+    rows.extend(measuring.programs.run("memory", &[Path::new("rules")])?);
     Ok(rows)
 }
 
 pub(super) fn rules(measuring: &Measuring<'_>) -> anyhow::Result<Vec<Row>> {
     let portal = cargo_executables(&repository(), &["build", "--release", "--locked", "--bin", "portal"])?;
     let portal = portal.into_iter().next().context("cargo built no program")?;
-    let mut rows = measuring.programs.run("checks", Some(&portal.path))?;
-    rows.extend(measuring.programs.run("memory", Some(Path::new("compile")))?);
+    let mut rows = measuring.programs.run("checks", &[&portal.path])?;
+    rows.extend(measuring.programs.run("memory", &[Path::new("compile")])?);
     Ok(rows)
 }
 
+/// The race against Gatekeeper's command line, with the program that users get.
+pub(super) fn gator(measuring: &Measuring<'_>) -> anyhow::Result<Vec<Row>> {
+    let module = repository().join("tests/bench/gator");
+    let gator = Program {
+        package: "github.com/open-policy-agent/gatekeeper/v3/cmd/gator".to_owned(),
+        ..Program::new("gator", &module)
+    };
+    let arguments = [prepare::static_program()?, gator.build(measuring.cache)?, module.join("checks.yaml")];
+    measuring.programs.run("gator", &arguments.each_ref().map(PathBuf::as_path))
+}
+
 pub(super) fn documents(measuring: &Measuring<'_>) -> anyhow::Result<Vec<Row>> {
-    let mut rows = measuring.programs.run("documents", None)?;
-    rows.extend(measuring.programs.run("caches", None)?);
-    rows.extend(measuring.programs.run("memory", Some(Path::new("hostile")))?);
+    let mut rows = measuring.programs.run("documents", &[])?;
+    rows.extend(measuring.programs.run("caches", &[])?);
+    rows.extend(measuring.programs.run("memory", &[Path::new("hostile")])?);
     Ok(rows)
 }
