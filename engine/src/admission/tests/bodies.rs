@@ -108,7 +108,7 @@ async fn who_goes_in_the_middle_of_a_body_holds_nothing() {
     fixture.counts("portal_admission_connections", 0).await;
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread")]
 async fn when_bodies_hold_all_memory_others_are_told_to_come_again() {
     let fixture = fixture().await;
     let (mut first, mut second) = (fixture.client().await, fixture.client().await);
@@ -132,7 +132,7 @@ async fn when_bodies_hold_all_memory_others_are_told_to_come_again() {
     fixture.counts("portal_admission_requests_refused_total{reason=\"no-memory\"}", 1).await;
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread")]
 async fn bodies_that_do_not_get_on_make_room_for_others() {
     let patience = Duration::from_millis(100);
     let limits = Limits { body_bytes: 100 * KIB, bytes_in_flight: 250 * KIB, patience, ..Limits::default() };
@@ -163,7 +163,7 @@ async fn who_waits_for_leave_to_send_gets_it_or_the_answer() {
     assert_eq!(client.ask(waiting(200 * KIB)).await.status, 413);
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread")]
 async fn a_body_that_nobody_wants_is_read_past() {
     let fixture = fixture().await;
     let request = review("/review", 90 * KIB);
@@ -183,7 +183,7 @@ async fn a_body_that_nobody_wants_is_read_past() {
     client.ends().await;
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread")]
 async fn a_body_that_is_read_past_has_its_time_and_what_comes_after_it_is_idle() {
     let limits = Limits {
         body: Duration::from_millis(500),

@@ -56,7 +56,7 @@ async fn who_keeps_us_waiting_goes_before_who_is_idle() {
     }
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread")]
 async fn a_crowd_that_says_nothing_keeps_nobody_out() {
     let fixture = setup(limits(20)).await;
     let mut crowd = Vec::new();

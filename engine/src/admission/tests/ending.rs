@@ -17,7 +17,7 @@ fn limits() -> Limits {
     Limits { drain: DRAIN, last_answers: LAST_ANSWERS, ..Limits::default() }
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread")]
 async fn no_request_is_lost_at_the_end() {
     let fixture = setup(limits()).await;
     let (mut under_way, mut idle, mut quiet) = (fixture.client().await, fixture.client().await, fixture.client().await);
@@ -56,7 +56,7 @@ async fn no_request_is_lost_at_the_end() {
     assert!(began.elapsed() < DRAIN + LAST_ANSWERS, "it waits although there is nothing to wait for");
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread")]
 async fn nobody_can_keep_the_server_from_its_end() {
     let fixture = setup(limits()).await;
     let (mut undecided, mut half, _silent) = (fixture.client().await, fixture.client().await, fixture.tcp().await);

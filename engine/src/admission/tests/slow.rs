@@ -44,7 +44,7 @@ async fn begun(fixture: &Fixture, bytes: impl AsRef<[u8]>) -> Client {
     client
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread")]
 async fn who_stops_half_way_keeps_nobody_from_an_answer_and_is_gone_after_its_time() {
     let fixture = setup(limits()).await;
     let began = Instant::now();
@@ -98,7 +98,7 @@ async fn a_byte_now_and_then_gains_no_time() {
     fixture.counts("portal_admission_requests_refused_total{reason=\"too-slow\"}", 1).await;
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread")]
 async fn who_does_not_read_its_answer_is_gone_after_its_time() {
     let fixture = setup(Limits { answer: TIME / 3, ..limits() }).await;
     let mut readers = join_all((0..5).map(|_| begun(&fixture, review("/large", 10)))).await;

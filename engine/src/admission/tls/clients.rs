@@ -111,3 +111,19 @@ impl ClientCertVerifier for AnyCertificate {
         self.0.signature_verification_algorithms.supported_schemes()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use rcgen::{CertificateParams, DnType, KeyPair};
+
+    use super::*;
+
+    #[test]
+    fn a_certificate_is_for_its_common_name_and_for_its_dns_names() {
+        let mut parameters = CertificateParams::new(["kube-apiserver".to_owned(), "10.0.0.1".to_owned()]).unwrap();
+        parameters.distinguished_name.push(DnType::CommonName, "front-proxy");
+        let certificate = parameters.self_signed(&KeyPair::generate().unwrap()).unwrap();
+        assert_eq!(names(certificate.der()), ["front-proxy", "kube-apiserver"]);
+        assert!(names(&CertificateDer::from(vec![0x30, 0x00])).is_empty());
+    }
+}
