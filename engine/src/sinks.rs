@@ -156,7 +156,9 @@ mod tests {
         let lost = lost.at(&SinkName::Stdout).get() as usize;
         assert!((9..=11).contains(&lost), "{lost}");
         drop(outputs);
-        (0..QUEUE + 10).for_each(|_| drop(let_it.send(())));
+        for _ in 0..QUEUE + 10 {
+            let_it.send(()).unwrap();
+        }
         let told: Vec<f64> = is_written.iter().collect();
         assert_eq!(told.len(), QUEUE + 10 - lost);
         assert!(told.is_sorted());

@@ -51,13 +51,15 @@ pub enum Seen {
     NoneFits,
 }
 
-/// Whether a value decided because it is missing, and passed for being something else. Most objects do.
+/// Whether a value only had to be something else. Most are.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum Doubt {
     None,
-    /// It had to be another truth: `x != true` is how people require something.
+    /// It is something else.
+    Other,
+    /// It is missing, and had to be another truth: `x != true` is how people require something.
     Required,
-    /// It had to be another text: `x != "windows"` is how people leave something out.
+    /// It is missing, and had to be another text: `x != "windows"` is how people leave something out.
     LeftOut,
 }
 
@@ -192,8 +194,8 @@ impl<'a> Explanation<'a, '_> {
             },
             Kind::In { needle, haystack } => self.explain_in(needle, haystack, truth, place),
             Kind::InTexts { needle, .. } | Kind::InRange { needle, .. } => {
-                let doubt = if truth { Doubt::None } else { Doubt::LeftOut };
-                doubted(self.observe(needle, place), doubt)
+                let facts = self.observe(needle, place);
+                if truth { facts } else { doubted(facts, Doubt::LeftOut) }
             }
             Kind::Matches { subject, pattern } => self.observe_all([&**subject, pattern], place),
             Kind::MatchesConstant { subject, .. } => self.observe(subject, place),
@@ -260,14 +262,12 @@ impl<'a> Explanation<'a, '_> {
                 return self.presence(one, is_equal, place);
             }
         }
-        let doubt = match (is_equal, &left.kind, &right.kind) {
-            (true, ..) => Doubt::None,
-            (false, Kind::Constant(Constant::Bool(_)), _) | (false, _, Kind::Constant(Constant::Bool(_))) => {
-                Doubt::Required
-            }
-            _ => Doubt::LeftOut,
-        };
-        doubted(self.observe_all([left, right], place), doubt)
+        let facts = self.observe_all([left, right], place);
+        let is_bool = |op: &Op| matches!(op.kind, Kind::Constant(Constant::Bool(_)));
+        match is_equal || !(self.is_constant(left, place) || self.is_constant(right, place)) {
+            true => facts,
+            false => doubted(facts, if is_bool(left) || is_bool(right) { Doubt::Required } else { Doubt::LeftOut }),
+        }
     }
 
     /// Why something is there, or is not.
@@ -327,7 +327,7 @@ fn behind<'a>(decisive: Facts<'a>, before: Facts<'a>) -> Facts<'a> {
         return before;
     }
     let before = before.into_iter().filter(|fact| fact.doubt != Doubt::LeftOut);
-    let before = before.map(|fact| Observation { is_aside: fact.is_aside || fact.doubt == Doubt::Required, ..fact });
+    let before = before.map(|fact| Observation { is_aside: fact.is_aside || fact.doubt != Doubt::None, ..fact });
     decisive.into_iter().chain(before).collect()
 }
 
@@ -347,11 +347,10 @@ fn each(mut all: Vec<Facts<'_>>) -> Facts<'_> {
     }
 }
 
-fn doubted(mut facts: Facts<'_>, doubt: Doubt) -> Facts<'_> {
-    for fact in &mut facts {
-        if fact.value.is_nil() && fact.seen == Seen::Field {
-            fact.doubt = doubt;
-        }
+/// Of values that only had to be something else, what those are that are missing.
+fn doubted(mut facts: Facts<'_>, missing: Doubt) -> Facts<'_> {
+    for fact in facts.iter_mut().filter(|fact| fact.seen == Seen::Field) {
+        fact.doubt = if fact.value.is_nil() { missing } else { Doubt::Other };
     }
     facts
 }

@@ -6,7 +6,6 @@ use std::time::{Instant, SystemTime};
 
 use axum::{
     Router,
-    body::Bytes,
     extract::{Path, State},
     http::{StatusCode, header},
     response::{IntoResponse, Response},
@@ -18,7 +17,7 @@ use portal_expr::Moment;
 use tracing::info;
 
 use super::{
-    guard::for_api_server,
+    guard::FromApiServer,
     judge::{Judge, Judged, Outcome},
     tally::Tallies,
 };
@@ -47,7 +46,7 @@ impl Webhook {
     /// The paths that the API server asks.
     pub fn router(self) -> Router {
         let router = Router::new().route("/validate", post(any)).route("/validate/{entry}", post(by_entry));
-        for_api_server(router.with_state(Arc::new(self)))
+        router.with_state(Arc::new(self))
     }
 
     async fn answer(&self, entry: Option<Entry>, body: &[u8]) -> Response {
@@ -105,12 +104,16 @@ impl Webhook {
 }
 
 /// Judges by every rule: for a configuration that was written by hand.
-async fn any(State(webhook): State<Arc<Webhook>>, body: Bytes) -> Response {
+async fn any(State(webhook): State<Arc<Webhook>>, FromApiServer(body): FromApiServer) -> Response {
     webhook.answer(None, &body).await
 }
 
 /// Judges by the rules of a class of entries.
-async fn by_entry(State(webhook): State<Arc<Webhook>>, Path(name): Path<String>, body: Bytes) -> Response {
+async fn by_entry(
+    State(webhook): State<Arc<Webhook>>,
+    Path(name): Path<String>,
+    FromApiServer(body): FromApiServer,
+) -> Response {
     match Entry::ALL.into_iter().find(|entry| entry.name() == name) {
         Some(entry) => webhook.answer(Some(entry), &body).await,
         None => {

@@ -106,8 +106,8 @@ fn what_cannot_refuse_cannot_block() {
             rules-open Ignore /validate/cluster
               NotIn kube-node-lease,kube-public,kube-system,portal-system
               if not-by-portal
-              CREATE,UPDATE,DELETE /v1 services Namespaced
               DELETE /v1 configmaps Namespaced
+              CREATE,UPDATE,DELETE /v1 services Namespaced
             rules Fail /validate/cluster
               NotIn kube-node-lease,kube-public,kube-system,portal-system
               if not-by-portal

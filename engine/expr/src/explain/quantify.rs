@@ -133,7 +133,7 @@ impl<'a> Explanation<'a, '_> {
             return std::iter::once(entry).chain(needle_facts).collect();
         }
         if self.is_constant(list, place) {
-            return doubted(needle_facts, if truth { Doubt::None } else { Doubt::LeftOut });
+            return if truth { needle_facts } else { doubted(needle_facts, Doubt::LeftOut) };
         }
         let found = if truth { self.found_in(needle, list, place) } else { Vec::new() };
         let list_facts = if found.is_empty() { self.observe(list, place) } else { found };
@@ -142,9 +142,9 @@ impl<'a> Explanation<'a, '_> {
 
     /// The element of a list that is what was looked for.
     fn found_in(&mut self, needle: &'a Op, list: &'a Op, place: Place<'_, 'a>) -> Facts<'a> {
-        let Some(Value::Text(sought)) = self.value(needle, place) else { return Vec::new() };
+        let Some(sought) = self.value(needle, place).filter(|sought| sought.is_key()) else { return Vec::new() };
         let elements = self.elements(list, place).into_iter();
-        let is_sought = |(value, _): &(Value<'a>, _)| matches!(value, Value::Text(text) if *text == sought);
+        let is_sought = |(value, _): &(Value<'a>, _)| value.is_key() && value.compare_keys(sought).is_eq();
         let named = elements.filter(is_sought).find_map(|(value, item)| Some(Observation::field(item.name()?, value)));
         named.into_iter().collect()
     }

@@ -53,6 +53,8 @@ fn what_decides_comes_first_and_what_any_object_passes_is_left_out() {
         ("object.os != 'windows' && container.privileged", "container.privileged is true"),
         ("object.os != 'windows' && object.mode != 'x'", "object.mode is <nil>"),
         ("object.os not in ['windows'] && object.mode != true", "object.mode is <nil>"),
+        // What only had to be something else is worth less, too.
+        ("object.kind != 'Node' && container.privileged", "container.privileged is true, object.kind is Pod (aside)"),
         // It is what decides, although any object passes it.
         ("container.privileged && object.mode != 'x'", "object.mode is <nil>, container.privileged is true"),
         // Whoever requires something compares with true or false, wherever it stands.
@@ -157,6 +159,7 @@ fn an_element_is_called_by_where_it_comes_from() {
         ("'cpu' in container.limits", "container.limits.cpu is 1000m"),
         ("'team' not in keys(container.labels)", "container.labels.team is <nil>"),
         ("'-v' in container.args", "container.args[0] is -v"),
+        ("2 in [object.missing, object.spec.containers[0].limit]", "object.spec.containers[0].limit is 2"),
     ]);
 }
 

@@ -133,6 +133,10 @@ fn a_name_of_another_place_is_told_with_its_own() {
                 a key with other signs than letters and digits is put in quotes: write `object.metadata.labels["cost-center"]`
             not 'team' in metadata.labels
                 this is `(not "team") in metadata.labels`: write `"team" not in metadata.labels`
+            x509_decode(object.data.crt ?? '').isCA
+                unknown function `x509_decode`: write `x509(object.data.crt ?? "")`
+            crypto.x509.parse_certificates(object.data.crt)
+                unknown name `crypto`: write `certificates(…)`
         "#]],
     );
 }
