@@ -236,7 +236,7 @@ impl Evaluation {
                 roots[usize::from(CONTAINER.0)] = Value::from_node(container);
             }
             let name = container.map(|(kind, container)| container_name(kind, container));
-            let host = RuleHost::new(rule, event, lookup, pod, roots, Names::of(judged));
+            let host = RuleHost::new(rule, event, lookup, pod, roots, Names(judged));
             evaluation.run(rule, &host, event, name, limits, arena);
             arena.reset();
         };

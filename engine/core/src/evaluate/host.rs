@@ -27,7 +27,7 @@ pub(crate) struct RuleHost<'a> {
     lookup: &'a dyn Lookup,
     pod: Option<Pod<'a>>,
     roots: [Value<'a>; ROOTS],
-    names: Names,
+    names: Names<'a>,
     /// What lookups found, for as long as the evaluation works with it.
     found: Kept<Arc<Object<'static>>>,
     /// What was asked. Written by calls.
@@ -36,13 +36,10 @@ pub(crate) struct RuleHost<'a> {
     needs: RefCell<Vec<Query>>,
 }
 
-/// What the roots are called in what people are told: by where they are in the object, because that is what people have before them.
-pub(crate) struct Names {
-    /// What has the pod's `metadata` and `spec`, with a dot behind it. Empty for a pod itself.
-    template: String,
-    /// Whether `metadata` is that of the template.
-    is_metadata_of_template: bool,
-}
+/// What the roots are called in what people are told: by where they are in the object, because that is what people have before them. It
+/// is worked out for violations only.
+#[derive(Clone, Copy)]
+pub(crate) struct Names<'a>(pub(super) &'a JudgedKind);
 
 /// The same for an expression of the rule's message. It begins with what the rule declares, so that its first calls are the rule's.
 pub(crate) struct MessageHost<'h, 'a> {
@@ -50,30 +47,28 @@ pub(crate) struct MessageHost<'h, 'a> {
     pub(crate) calls: &'h [CallSite],
 }
 
-impl Names {
-    pub(super) fn of(judged: &JudgedKind) -> Names {
-        let template = judged.template.as_ref().filter(|template| !template.is_pod());
-        Names {
-            template: template.map(|template| format!("{template}.")).unwrap_or_default(),
-            is_metadata_of_template: judged.expanded,
-        }
+impl Names<'_> {
+    /// What has the pod's `metadata` and `spec`, with a dot behind it. Empty for a pod itself.
+    fn template(self) -> String {
+        let template = self.0.template.as_ref().filter(|template| !template.is_pod());
+        template.map(|template| format!("{template}.")).unwrap_or_default()
     }
 
-    fn root(&self, slot: Slot) -> Option<String> {
-        let template = &self.template;
+    fn root(self, slot: Slot) -> Option<String> {
         match slot {
             OBJECT | CONTAINER => Some(String::new()),
-            SPEC => Some(format!("{template}spec")),
-            SECURITY_CONTEXT => Some(format!("{template}spec.securityContext")),
-            METADATA if self.is_metadata_of_template => Some(format!("{template}metadata")),
+            SPEC => Some(format!("{}spec", self.template())),
+            SECURITY_CONTEXT => Some(format!("{}spec.securityContext", self.template())),
+            // That of the template is judged.
+            METADATA if self.0.expanded => Some(format!("{}metadata", self.template())),
             _ => None,
         }
     }
 
     /// Where a field is in the object. Pods have their owner's name and namespace, whatever the template says.
-    pub(super) fn field<'s>(&self, path: &'s str) -> &'s str {
-        match path.strip_prefix(&*self.template) {
-            Some(own @ ("metadata.name" | "metadata.namespace")) if self.is_metadata_of_template => own,
+    pub(super) fn field(self, path: &str) -> &str {
+        match path.strip_prefix(&*self.template()) {
+            Some(own @ ("metadata.name" | "metadata.namespace")) if self.0.expanded => own,
             _ => path,
         }
     }
@@ -86,14 +81,14 @@ impl<'a> RuleHost<'a> {
         lookup: &'a dyn Lookup,
         pod: Option<Pod<'a>>,
         roots: [Value<'a>; ROOTS],
-        names: Names,
+        names: Names<'a>,
     ) -> RuleHost<'a> {
         let (reads, needs) = (RefCell::default(), RefCell::default());
         RuleHost { rule, event, lookup, pod, roots, names, found: Kept::new(), reads, needs }
     }
 
-    pub(super) fn names(&self) -> &Names {
-        &self.names
+    pub(super) fn names(&self) -> Names<'a> {
+        self.names
     }
 
     /// What was asked, and what of it could not be answered yet.

@@ -20,7 +20,7 @@ const IDENTITY: [&str; 3] = ["name", "metadata.name", "metadata.namespace"];
 const MATCHED: [&str; 4] = ["containerType", "kind", "apiVersion", "request.operation"];
 
 /// What a rule saw.
-pub(super) fn describe(seen: &[Observation<'_>], container: Option<&str>, names: &Names) -> Option<String> {
+pub(super) fn describe(seen: &[Observation<'_>], container: Option<&str>, names: Names<'_>) -> Option<String> {
     let mut seen: Vec<(&str, &Observation<'_>)> =
         seen.iter().map(|observation| (names.field(&observation.subject), observation)).collect();
     // What was looked up by the object's own name, and what the name of something says that was looked up, is said by that.
