@@ -24,7 +24,7 @@ pub(crate) struct Arguments {
 
 #[derive(Debug, Subcommand)]
 enum What {
-    Webhook(webhook::Arguments),
+    Webhook(Box<webhook::Arguments>),
     /// The reference page of the command line, as Markdown
     #[command(hide = true)]
     CommandLine,

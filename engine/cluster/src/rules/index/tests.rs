@@ -82,6 +82,7 @@ fn check_outcome(index: &Index, name: &str, expected: &str) {
         Outcome::Refused(found) => format!("refused: {}", found[0].message),
         Outcome::Waiting(found) => format!("waiting: {}", found[0].message),
         Outcome::Shadowed(path) => format!("shadowed by {}", path.display()),
+        Outcome::LooksUp => "looks others up".to_owned(),
     };
     assert_eq!(outcome, expected);
 }
@@ -131,6 +132,19 @@ fn an_engine_without_audit_needs_no_watch_for_it() {
     };
     assert_eq!(needs(Layers { admission: true, ..Layers::default() }), (true, false));
     assert_eq!(needs(Layers { audit: true, ..Layers::default() }), (false, true));
+}
+
+#[test]
+fn an_engine_that_judges_requests_leaves_out_rules_that_look_others_up() {
+    let looks_up = "len(cluster.services.list(metadata.namespace)) == 0";
+    for (layers, outcome) in [
+        (Layers { admission: true, ..Layers::default() }, "looks others up"),
+        (Layers { audit: true, ..Layers::default() }, "active"),
+    ] {
+        let mut index = Index::new(layers);
+        index.apply([kinds(), object("a", "Pod", looks_up)]);
+        check_outcome(&index, "a", outcome);
+    }
 }
 
 #[test]
