@@ -204,12 +204,12 @@ fn rules_decide_what_enters_a_cluster() {
         guarded.check(&words.each_ref().map(String::as_str), "", is_allowed, said);
     };
     scale("2", true, &[]);
-    scale("5", false, &["few: object.spec.replicas is 5"]);
+    scale("5", false, &["few: spec.replicas is 5"]);
 
     // Objects of a custom kind, removal, and connecting.
     let widget = |name: &str, size: i64| json!({"apiVersion": "acme.io/v1", "kind": "Widget", "metadata": {"name": name}, "spec": {"size": size}});
     guarded.create("shop", &widget("small", 1), true, &[]);
-    guarded.create("shop", &widget("large", 5), false, &["widgets: object.spec.size is 5"]);
+    guarded.create("shop", &widget("large", 5), false, &["widgets: spec.size is 5"]);
     guarded.create("shop", &config_map("keep-me"), true, &[]);
     guarded.check(&["--namespace", "shop", "delete", "configmap", "keep-me"], "", false, &["keep: this one stays"]);
     guarded.check(&["--namespace", "shop", "delete", "configmap", "no-team"], "", true, &[]);
@@ -234,7 +234,7 @@ fn rules_decide_what_enters_a_cluster() {
 
     // A rule of a namespace is for that namespace, and no request of another one is even sent for it.
     let service = json!({"apiVersion": "v1", "kind": "Service", "metadata": {"name": "web"}, "spec": {"type": "NodePort", "ports": [{"port": 80}]}});
-    guarded.create("shop", &service, false, &["shop/own: object.spec.type is \"NodePort\""]);
+    guarded.create("shop", &service, false, &["shop/own: spec.type is \"NodePort\""]);
     guarded.create("bank", &service, true, &[]);
     assert!(!guarded.engine.log().contains(r#""resource":"services","namespace":"bank""#));
 

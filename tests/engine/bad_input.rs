@@ -36,7 +36,23 @@ fn settings_that_are_wrong_are_told_with_their_place() {
     check(
         &["--rules-from-cluster", "--audit"],
         None,
-        "error: the layer `audit` is not there yet: this engine loads rules and reports on them; leave out --audit\n",
+        "error: the layer `audit` is not there yet: this engine judges requests and reports on rules; leave out --audit\n",
+    );
+    check(
+        &["--rules-from-cluster", "--admission"],
+        None,
+        "error: --admission needs a certificate: give --tls-cert FILE and --tls-key FILE\n",
+    );
+    let admission = ["--rules-from-cluster", "--admission", "--tls-cert=a", "--tls-key=b"];
+    check(
+        &[&admission[..], &["--exclude-namespaces=kube-*"]].concat(),
+        None,
+        "error: --exclude-namespaces: `kube-*` is no name of a namespace, and patterns are for `match.namespaces` of a rule\n",
+    );
+    check(
+        &[&admission[..], &["--namespace-selector=team in ("]].concat(),
+        None,
+        "error: --namespace-selector `team in (` cannot be read: ",
     );
     check(
         &["--rules-from-cluster", "--instance=No Name"],

@@ -53,7 +53,10 @@ fn race(portal: &Path, gator: &Path, checks: &Path, folder: &Path) -> Result<(),
         gators.push(run(&mut theirs)?);
     }
     let print = |what: &str, value: fn(&Run) -> f64, must: Option<f64>, aim: Option<f64>| {
-        let ratios = portals.iter().zip(&gators).flat_map(|(ours, theirs)| ours.iter().map(move |run| value(theirs) / value(run)));
+        let ratios = portals
+            .iter()
+            .zip(&gators)
+            .flat_map(|(ours, theirs)| ours.iter().map(move |run| value(theirs) / value(run)));
         let samples = Samples::new(ratios.collect());
         let same = Samples::new(portals.iter().map(|[one, other]| value(one) / value(other)).collect()).spread();
         let middle = |runs: Vec<f64>| Samples::new(runs).median();
