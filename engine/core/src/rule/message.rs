@@ -123,15 +123,22 @@ fn compile_behind(
     schema: &Schema,
     engine: &dyn ExpressionEngine,
 ) -> Result<Inserted, Error> {
-    match engine.compile(source, schema) {
-        Err(_) if !declarations.is_empty() => {
+    // Compiled without them, an expression that uses one would fail first, and an error takes long to put into words.
+    let names = declarations.split("let ").skip(1).filter_map(|declared| declared.split([' ', '=']).next());
+    let uses_one = names.filter(|name| !name.is_empty()).any(|name| source.contains(name));
+    let alone = (!uses_one).then(|| engine.compile(source, schema));
+    match alone {
+        None | Some(Err(_)) if !declarations.is_empty() => {
             // The declarations are a line of their own, which nobody wrote.
             let compiled = engine.compile(&format!("{declarations}\n{source}"), schema);
             let expression = compiled.map_err(|error| Error { line: error.line.saturating_sub(1).max(1), ..error })?;
             let alone = engine.compile(&format!("{declarations}true"), schema)?;
             Ok(Inserted { expression, declared_calls: alone.calls().len() })
         }
-        compiled => compiled.map(|expression| Inserted { expression, declared_calls: 0 }),
+        alone => {
+            let compiled = alone.unwrap_or_else(|| engine.compile(source, schema));
+            compiled.map(|expression| Inserted { expression, declared_calls: 0 })
+        }
     }
 }
 
