@@ -171,7 +171,7 @@ impl Judge {
             namespace.map_or(OwnNamespace { name: "", found: &nothing }, |(name, found)| OwnNamespace { name, found });
         let is_over = || begin.elapsed() > *deadline;
         let evaluation = evaluate_until(&snapshot.rules, &lookup, event, limits, &is_over);
-        let decision = Decision::of(&evaluation, &snapshot.rules, &lookup, event, limits, *policy);
+        let decision = Decision::of(&evaluation, &snapshot.rules, &lookup, event, limits, *policy, &is_over);
         (evaluation, decision)
     }
 }

@@ -2,14 +2,19 @@
 
 use serde_json::{Value, json};
 
-use super::{Decision, Finding, Reason};
+use super::{Decision, Finding, MAX_CAUSES, Reason};
 
 impl Decision {
     /// The AdmissionReview that answers the request of this uid.
     pub fn response(&self, uid: &str) -> Value {
         let mut response = json!({"uid": uid, "allowed": self.is_allowed()});
         if !self.is_allowed() {
-            let causes: Vec<Value> = self.denials.iter().map(Reason::cause).collect();
+            let mut bytes = 0;
+            let fits = |cause: &Value| {
+                bytes += cause.to_string().len();
+                bytes <= MAX_CAUSES
+            };
+            let causes: Vec<Value> = self.denials.iter().map(Reason::cause).take_while(fits).collect();
             response["status"] = json!({
                 "code": 403,
                 "reason": "Forbidden",
