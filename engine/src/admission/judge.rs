@@ -127,14 +127,14 @@ impl Judge {
         let limits = DocumentLimits { depth: limits.depth + LEVELS_AROUND, ..limits };
         let options = Options { interning: Interning::LookUpOnly, limits, ..Options::default() };
         let document = Document::parse(body, &options)?;
-        let about = About::of(document.root())?;
         let snapshot = self.in_force.now();
         let review = match Review::of(document.root(), &snapshot.kinds) {
             Ok(review) => review,
             // The configuration knows a kind that this engine does not: no rule in force can be about it.
-            Err(ReviewError::Kind { .. }) => return Ok(about.unjudged(Outcome::Unknown)),
+            Err(ReviewError::Kind { .. }) => return Ok(About::of(document.root())?.unjudged(Outcome::Unknown)),
             Err(error) => return Err(error.into()),
         };
+        let about = About::of(document.root())?;
         let event = Event { entry, ..review.event(now) };
         if event.namespace.is_some_and(|namespace| self.settings.leaves_alone(namespace)) {
             return Ok(about.unjudged(Outcome::Excluded));
