@@ -59,8 +59,14 @@ impl Namespaces {
         let text = answer
             .map_err(|_| format!("could not get namespace {name}: no answer within {READ_DEADLINE:?}"))?
             .map_err(|error| explain("get", &format!("namespace {name}"), &error))?;
-        let read = NamespaceObject::read(text.as_bytes());
-        read.map(|namespace| namespace.0).map_err(|error| format!("namespace {name} cannot be read: {error}"))
+        let NamespaceObject(namespace) = NamespaceObject::read(text.as_bytes())
+            .map_err(|error| format!("namespace {name} cannot be read: {error}"))?;
+        let found = namespace.root().get_str("metadata").and_then(|metadata| metadata.get_str("name"));
+        // Whatever stands between the engine and the API server may say something else.
+        match found.and_then(Node::as_str) {
+            Some(found) if found == name => Ok(namespace),
+            _ => Err(format!("could not get namespace {name}: the answer is no namespace of that name")),
+        }
     }
 }
 
@@ -170,7 +176,9 @@ mod tests {
     async fn whatever_else_is_answered_is_an_error_and_no_namespace_without_labels() {
         let forbidden =
             r#"{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Forbidden","code":403,"message":"no"}"#;
-        for (status, body) in [(403, forbidden), (404, forbidden), (500, ""), (200, ""), (200, "{"), (302, "{}")] {
+        for (status, body) in
+            [(403, forbidden), (404, forbidden), (500, ""), (200, ""), (200, "{"), (200, "{}"), (302, "{}")]
+        {
             let (found, _) = get("shop", status, body).await;
             assert!(found.is_err(), "{status} {body}: {found:?}");
         }
