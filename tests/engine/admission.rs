@@ -2,7 +2,11 @@
 
 mod asking;
 mod corpus;
+mod existing;
 mod judging;
+mod lockout;
+mod routing;
+mod served;
 
 use serde_json::{Value, json};
 
