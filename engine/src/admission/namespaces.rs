@@ -119,7 +119,7 @@ fn kind() -> &'static Kind {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use std::convert::Infallible;
     use std::future::{Ready, ready};
     use std::sync::Mutex;
@@ -155,11 +155,16 @@ mod tests {
         }
     }
 
-    /// Asks for a namespace that the watch does not know. Returns what came of it, and the paths that were asked for.
-    async fn get(name: &str, status: u16, body: &'static str) -> (Result<String, String>, Vec<String>) {
+    /// Namespaces of which nothing is known but what the API server says, and the paths that it is asked for.
+    pub(in crate::admission) fn saying(status: u16, body: &'static str) -> (Namespaces, Arc<Mutex<Vec<String>>>) {
         let asked = Arc::default();
         let client = Client::new(Saying { status, body, asked: Arc::clone(&asked) }, "default");
-        let namespaces = Namespaces { client, known: Known::default() };
+        (Namespaces { client, known: Known::default() }, asked)
+    }
+
+    /// Asks for a namespace that the watch does not know. Returns what came of it, and the paths that were asked for.
+    async fn get(name: &str, status: u16, body: &'static str) -> (Result<String, String>, Vec<String>) {
+        let (namespaces, asked) = saying(status, body);
         let found = namespaces.get(name).await.map(|namespace| namespace.root().to_json());
         let asked = asked.lock().unwrap().clone();
         (found, asked)
