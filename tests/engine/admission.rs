@@ -1,25 +1,18 @@
 //! `portal engine --admission` behind a real API server, with `kubectl` as the client.
 
-use std::fs;
-use std::process::{Command, Output, Stdio};
+mod asking;
+mod corpus;
+mod existing;
+mod judging;
+mod lockout;
+mod routing;
+mod served;
 
-use portal_test_kit::Cluster;
-use portal_test_kit::certificates::Authority;
-use portal_test_kit::held::free_port;
 use serde_json::{Value, json};
-use tempfile::TempDir;
 
-use super::process::Engine;
+use self::judging::{Files, Guarded};
 use super::{cluster, definition};
 use crate::core::eventually;
-
-/// An engine that judges requests by the rules of a folder, and the webhook configuration that brings them.
-struct Guarded {
-    cluster: Cluster,
-    engine: Engine,
-    folder: TempDir,
-    port: u16,
-}
 
 const RULES: &str = r#"
 name: privileged
@@ -72,83 +65,12 @@ spec:
   rule: object.spec.type == "NodePort"
 "#;
 
-impl Guarded {
-    fn start(rules: &str, flags: &[&str]) -> Guarded {
-        let cluster = cluster();
-        cluster
-            .kubectl_with_input(&["apply", "--filename", "-"], &definition("widgets", "Widget").to_string())
-            .unwrap();
-        for namespace in ["shop", "bank", "legacy"] {
-            cluster.kubectl(&["create", "namespace", namespace]).unwrap();
-            // Without a controller nobody else makes it, and pods need one.
-            cluster.kubectl(&["--namespace", namespace, "create", "serviceaccount", "default"]).unwrap();
-        }
-        let folder = tempfile::tempdir().unwrap();
-        let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
-        let authority = Authority::new("portal").unwrap();
-        let pair = authority.server("portal", &["127.0.0.1"]).unwrap();
-        fs::write(path("ca.crt"), authority.pair().certificate).unwrap();
-        fs::write(path("tls.crt"), pair.certificate).unwrap();
-        fs::write(path("tls.key"), pair.key).unwrap();
-        fs::create_dir(path("rules")).unwrap();
-        fs::write(path("rules/rules.yaml"), rules).unwrap();
-        let port = free_port().unwrap();
-        let (certificate, key, folder_of_rules) = (path("tls.crt"), path("tls.key"), path("rules"));
-        let listen = format!("127.0.0.1:{port}");
-        let own = ["--admission", "--tls-cert", &certificate, "--tls-key", &key, "--admission-listen", &listen];
-        let rest = ["--rules-folder", &folder_of_rules, "--decision-log=all", "--admission-drain=1"];
-        let engine = Engine::ready(&cluster.kubeconfig(), &[&own[..], &rest[..], flags].concat());
-        let guarded = Guarded { cluster, engine, folder, port };
-        guarded.configure();
-        guarded
-    }
-
-    /// Applies the webhook configuration that the rules need.
-    fn configure(&self) {
-        let path = |name: &str| self.folder.path().join(name).to_str().unwrap().to_owned();
-        fs::write(path("widgets.yaml"), definition("widgets", "Widget").to_string()).unwrap();
-        let (rules, ca, definitions) = (path("rules"), path("ca.crt"), path("widgets.yaml"));
-        let url = format!("https://127.0.0.1:{}", self.port);
-        let arguments =
-            ["generate", "webhook", "-r", &rules, "--definitions", &definitions, "--url", &url, "--ca", &ca];
-        let output = Command::new(env!("CARGO_BIN_EXE_portal")).args(arguments).output().unwrap();
-        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-        let yaml = String::from_utf8(output.stdout).unwrap();
-        self.cluster.kubectl_with_input(&["apply", "--filename", "-"], &yaml).unwrap();
-        // The API server takes a moment to follow its own configuration.
-        let probe = pod("probe", json!({"hostNetwork": true})).to_string();
-        let dry = ["--namespace", "bank", "create", "--dry-run=server", "--filename", "-"];
-        eventually("the webhook is called", || !self.kubectl(&dry, &probe).status.success());
-    }
-
-    /// What kubectl says, whatever comes of it.
-    fn kubectl(&self, arguments: &[&str], input: &str) -> Output {
-        let mut command = self.cluster.kubectl_command();
-        command.args(arguments);
-        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        let mut child = command.spawn().unwrap();
-        std::io::Write::write_all(&mut child.stdin.take().unwrap(), input.as_bytes()).unwrap();
-        child.wait_with_output().unwrap()
-    }
-
-    /// Asserts what comes of creating an object: what is said if it is refused, and the warnings if not.
-    #[track_caller]
-    fn create(&self, namespace: &str, object: &Value, is_allowed: bool, said: &[&str]) {
-        self.check(&["--namespace", namespace, "create", "--filename", "-"], &object.to_string(), is_allowed, said);
-    }
-
-    #[track_caller]
-    fn check(&self, arguments: &[&str], input: &str, is_allowed: bool, said: &[&str]) {
-        let output = self.kubectl(arguments, input);
-        let told = String::from_utf8_lossy(&output.stderr);
-        assert_eq!(output.status.success(), is_allowed, "{arguments:?} {input}\n{told}");
-        for words in said {
-            assert!(told.contains(words), "{words:?} is not in\n{told}");
-        }
-        if said.is_empty() {
-            assert_eq!(told, "");
-        }
-    }
+/// A cluster that is guarded by the rules above.
+fn guarded(flags: &[&str]) -> Guarded {
+    let definitions = [definition("widgets", "Widget")];
+    let guarded = Guarded::guard(Guarded::prepare(&definitions), RULES, &definitions, flags);
+    guarded.wait_until_refused("bank");
+    guarded
 }
 
 fn pod(name: &str, spec: Value) -> Value {
@@ -168,7 +90,7 @@ fn config_map(name: &str) -> Value {
 
 #[test]
 fn rules_decide_what_enters_a_cluster() {
-    let guarded = Guarded::start(RULES, &[]);
+    let guarded = guarded(&[]);
     let privileged = json!([{"name": "app", "image": "acme.io/app:1", "securityContext": {"privileged": true}}]);
     let bad = |name| pod(name, json!({"hostNetwork": true, "containers": privileged}));
     let refused = [
@@ -184,7 +106,7 @@ fn rules_decide_what_enters_a_cluster() {
     let latest = pod("latest", json!({"containers": [{"name": "app", "image": "acme.io/app"}]}));
     guarded.create("shop", &latest, true, &["Warning: latest: container app: image.tag is \"latest\""]);
     guarded.create("shop", &config_map("no-team"), true, &[]);
-    assert_eq!(guarded.engine.metric(r#"portal_rule_evaluations_total{result="violated",rule="no-team"}"#), 1);
+    assert_eq!(guarded.engine().metric(r#"portal_rule_evaluations_total{result="violated",rule="no-team"}"#), 1);
 
     // What makes pods is told about its template.
     let deployment = json!({
@@ -236,14 +158,14 @@ fn rules_decide_what_enters_a_cluster() {
     let service = json!({"apiVersion": "v1", "kind": "Service", "metadata": {"name": "web"}, "spec": {"type": "NodePort", "ports": [{"port": 80}]}});
     guarded.create("shop", &service, false, &["shop/own: spec.type is \"NodePort\""]);
     guarded.create("bank", &service, true, &[]);
-    assert!(!guarded.engine.log().contains(r#""resource":"services","namespace":"bank""#));
+    assert!(!guarded.engine().log().contains(r#""resource":"services","namespace":"bank""#));
 
     // What nobody may see.
     let secret =
         json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "s"}, "stringData": {"password": "hunter2"}});
     guarded.create("shop", &secret, false, &["secrets: the password is ***"]);
-    let metrics = guarded.engine.get("/metrics").unwrap().1;
-    for text in [guarded.engine.log(), metrics] {
+    let metrics = guarded.engine().get("/metrics").unwrap().1;
+    for text in [guarded.engine().log(), metrics] {
         assert!(!text.contains("hunter2") && !text.contains("aHVudGVyMg"));
     }
 
@@ -252,8 +174,8 @@ fn rules_decide_what_enters_a_cluster() {
     guarded.check(&["annotate", "namespace", "legacy", "portal.io/bypass=true"], "", true, &[]);
     let legacy = ["--namespace", "legacy", "create", "--filename", "-"];
     eventually("the annotation is known", || guarded.kubectl(&legacy, &bad("bad").to_string()).status.success());
-    assert!(guarded.engine.metric(r#"portal_admission_bypass_total{namespace="legacy"}"#) >= 1);
-    assert!(guarded.engine.log().contains("Rules were passed by"));
+    assert!(guarded.engine().metric(r#"portal_admission_bypass_total{namespace="legacy"}"#) >= 1);
+    assert!(guarded.engine().log().contains("Rules were passed by"));
     guarded.check(&["annotate", "namespace", "legacy", "portal.io/bypass-"], "", true, &[]);
     eventually("rules are back", || !guarded.kubectl(&legacy, &bad("again").to_string()).status.success());
     // What was let in there violates, and may be changed where the rules do not look.
@@ -279,16 +201,15 @@ fn rules_decide_what_enters_a_cluster() {
 
 #[test]
 fn an_instance_caps_its_rules_and_a_replica_answers_until_its_end() {
-    let guarded = Guarded::start(RULES, &["--existing-violations=deny"]);
+    let guarded = guarded(&["--existing-violations=deny"]);
     let bad = pod("bad", json!({"hostNetwork": true}));
     guarded.create("shop", &bad, false, &["host-network: spec.hostNetwork is true"]);
     // While it ends it says that it is not ready, and still answers.
-    guarded.engine.signal("-TERM");
-    eventually("it is not ready", || guarded.engine.get("/readyz").is_some_and(|(code, _)| code == 503));
+    guarded.engine().signal("-TERM");
+    eventually("it is not ready", || guarded.engine().get("/readyz").is_some_and(|(code, _)| code == 503));
     guarded.create("shop", &bad, false, &["host-network: spec.hostNetwork is true"]);
-    let Guarded { cluster, engine, folder, port } = guarded;
-    let (status, log) = engine.stop();
-    assert!(status.success(), "{log}");
+    let Guarded { cluster, judging } = guarded;
+    let (files, port) = judging.stop();
     // Nobody is there, and what rules may refuse is refused.
     let create = |object: &Value| {
         cluster.kubectl_with_input(&["--namespace", "shop", "create", "--filename", "-"], &object.to_string())
@@ -296,34 +217,20 @@ fn an_instance_caps_its_rules_and_a_replica_answers_until_its_end() {
     assert!(create(&pod("good", json!({}))).unwrap_err().to_string().contains("failed calling webhook"));
     // What can only be recorded is let in.
     create(&config_map("no-team")).unwrap();
-    let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
-    let (certificate, key, rules) = (path("tls.crt"), path("tls.key"), path("rules"));
-    let listen = format!("127.0.0.1:{port}");
-    let flags = ["--admission", "--tls-cert", &certificate, "--tls-key", &key, "--admission-listen", &listen];
-    let rest = ["--rules-folder", &rules, "--max-enforcement=warn"];
-    let engine = Engine::ready(&cluster.kubeconfig(), &[&flags[..], &rest[..]].concat());
+    let judging = files.judge(Some(port), &cluster.kubeconfig(), &["--max-enforcement=warn"]);
     create(&bad).unwrap();
-    assert_eq!(engine.metric(r#"portal_admission_requests_total{decision="warned"}"#), 1);
+    assert_eq!(judging.engine.metric(r#"portal_admission_requests_total{decision="warned"}"#), 1);
 }
 
 #[test]
 fn a_rule_that_looks_others_up_waits_for_a_release_that_can() {
     let cluster = cluster();
-    let folder = tempfile::tempdir().unwrap();
-    let authority = Authority::new("portal").unwrap();
-    let pair = authority.server("portal", &["127.0.0.1"]).unwrap();
-    let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
-    fs::write(path("tls.crt"), pair.certificate).unwrap();
-    fs::write(path("tls.key"), pair.key).unwrap();
     super::apply(&cluster, &super::rule("alone", super::GOOD));
     super::apply(&cluster, &super::rule("asks", "cluster.services.byName(metadata.namespace, metadata.name) == nil"));
-    let (certificate, key) = (path("tls.crt"), path("tls.key"));
-    let listen = format!("127.0.0.1:{}", free_port().unwrap());
-    let flags = ["--rules-from-cluster", "--admission", "--tls-cert", &certificate, "--tls-key", &key];
-    let engine = Engine::ready(&cluster.kubeconfig(), &[&flags[..], &["--admission-listen", &listen]].concat());
+    let judging = Files::new("").judge(None, &cluster.kubeconfig(), &["--rules-from-cluster"]);
     super::wait_for(&cluster, "alone", "True");
     let rule = super::wait_for(&cluster, "asks", "False");
     let conditions = rule["status"]["conditions"].as_array().unwrap();
     assert!(conditions.iter().any(|condition| condition["reason"] == "LookupsNotSupported"), "{rule:#}");
-    assert_eq!(engine.metric(r#"portal_rules{state="unsupported"}"#), 1);
+    assert_eq!(judging.engine.metric(r#"portal_rules{state="unsupported"}"#), 1);
 }

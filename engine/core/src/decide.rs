@@ -5,14 +5,14 @@ pub mod response;
 #[cfg(test)]
 mod tests;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use portal_crds::{EnforcementAction, Severity};
 use portal_expr::Limits;
 
-use self::existing::violated_before;
+use self::existing::Before;
 use crate::{
-    evaluate::{Evaluation, Failure, Violation},
+    evaluate::{Evaluation, Failure, Means, Violation},
     event::{Event, Operation},
     lookup::Lookup,
     rule::{RuleSet, source::RuleId},
@@ -69,8 +69,15 @@ pub enum Finding {
 /// How many bytes the message of a denial may have. Clients show it whole, in a terminal.
 const MAX_MESSAGE: usize = 8 << 10;
 
+/// How many bytes the names of rules in an annotation may have. Each is a line of the audit log.
+const MAX_NAMES: usize = 8 << 10;
+
+/// How many bytes the causes of a denial may have. The API server hands them on to clients, which hardly ever look at them.
+const MAX_CAUSES: usize = 32 << 10;
+
 impl Decision {
-    /// Decides about an event, by what came of evaluating these rules for it.
+    /// Decides about an event, by what came of evaluating these rules for it. Once the time for the request is over, nothing is excused
+    /// any more because it was so before.
     pub fn of(
         evaluation: &Evaluation,
         rules: &RuleSet,
@@ -78,12 +85,13 @@ impl Decision {
         event: &Event<'_>,
         limits: &Limits,
         policy: Policy,
+        is_over: &dyn Fn() -> bool,
     ) -> Decision {
         let mut decision = Decision::default();
+        let mut before = Before::new(rules, Means { lookup, limits, is_over }, event);
         for violation in &evaluation.violations {
-            let is_existing = policy.admit_existing
-                && event.operation == Operation::Update
-                && violated_before(violation, rules, lookup, event, limits);
+            let is_existing =
+                policy.admit_existing && event.operation == Operation::Update && before.excuses(violation);
             let finding = if is_existing { Finding::Existing } else { Finding::Violation };
             let enforcement = match policy.capped(violation.enforcement) {
                 EnforcementAction::Deny if is_existing => EnforcementAction::Warn,
@@ -143,22 +151,14 @@ impl Decision {
 
     /// The rules that had something to say, for the audit log of the API server: by what came of it.
     pub fn annotations(&self) -> BTreeMap<&'static str, String> {
-        let named = |reasons: &[Reason], finding: Option<Finding>| {
-            let mut names: Vec<String> = reasons
-                .iter()
-                .filter(|reason| finding.is_none_or(|finding| reason.finding == finding))
-                .map(|reason| reason.rule.to_string())
-                .collect();
-            names.dedup();
-            names.join(",")
-        };
-        let all = || self.denials.iter().chain(&self.warnings).chain(&self.records).cloned().collect::<Vec<_>>();
+        let existing = self.warnings.iter().filter(|reason| reason.finding == Finding::Existing);
+        let all = self.denials.iter().chain(&self.warnings).chain(&self.records);
         [
-            ("denied-by", named(&self.denials, None)),
-            ("warned-by", named(&self.warnings, None)),
-            ("recorded-by", named(&self.records, None)),
-            ("violated-before", named(&self.warnings, Some(Finding::Existing))),
-            ("failed", named(&all(), Some(Finding::Failure))),
+            ("denied-by", named(&self.denials)),
+            ("warned-by", named(&self.warnings)),
+            ("recorded-by", named(&self.records)),
+            ("violated-before", named(existing)),
+            ("failed", named(all.filter(|reason| reason.finding == Finding::Failure))),
         ]
         .into_iter()
         .filter(|(_, names)| !names.is_empty())
@@ -221,6 +221,24 @@ fn within(text: &str, bytes: usize) -> String {
     }
     let end = text.floor_char_boundary(bytes - SIGN.len());
     format!("{}{SIGN}", &text[..end])
+}
+
+/// The names of the rules, each once, as far as an annotation holds them.
+fn named<'r>(reasons: impl IntoIterator<Item = &'r Reason>) -> String {
+    let mut known = BTreeSet::new();
+    let rules = reasons.into_iter().map(|reason| &reason.rule).filter(|rule| known.insert(*rule));
+    let rules: Vec<String> = rules.map(RuleId::to_string).collect();
+    let mut bytes = 0;
+    let fits = |name: &&String| {
+        bytes += name.len() + 1;
+        bytes <= MAX_NAMES
+    };
+    let count = rules.iter().take_while(fits).count();
+    let mut names = rules[..count].join(",");
+    if count < rules.len() {
+        names.push_str(&format!(" and {} more", rules.len() - count));
+    }
+    names
 }
 
 fn count_rules(reasons: &[Reason]) -> usize {

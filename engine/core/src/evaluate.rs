@@ -80,12 +80,29 @@ pub struct Failure {
     pub error: EvaluationError,
 }
 
+/// What rules are evaluated with.
+#[derive(Clone, Copy)]
+pub(crate) struct Means<'a> {
+    pub(crate) lookup: &'a dyn Lookup,
+    pub(crate) limits: &'a Limits,
+    /// Whether the time for the request is over.
+    pub(crate) is_over: &'a dyn Fn() -> bool,
+}
+
+/// Who asks is told in words of so many containers that violate a rule. Of the others it is only said that they do: a body of some
+/// megabytes holds tens of thousands of them.
+const MAX_TOLD: usize = 100;
+
+/// It is looked at the clock after so many containers, because that takes as long as a short rule.
+const CONTAINERS_PER_LOOK: usize = 8;
+
 /// Judges an event by every rule that is for it.
 pub fn evaluate(rules: &RuleSet, lookup: &dyn Lookup, event: &Event<'_>, limits: &Limits) -> Evaluation {
     evaluate_until(rules, lookup, event, limits, &|| false)
 }
 
-/// The same as long as there is time. It is asked before each rule whether the time is over: then the rule fails, and those behind it.
+/// The same as long as there is time. It is asked before each rule, and now and then between containers, whether the time is over: then
+/// the rule fails, and those behind it.
 pub fn evaluate_until(
     rules: &RuleSet,
     lookup: &dyn Lookup,
@@ -94,6 +111,7 @@ pub fn evaluate_until(
     is_over: &dyn Fn() -> bool,
 ) -> Evaluation {
     let mut evaluation = Evaluation::default();
+    let means = Means { lookup, limits, is_over };
     let mut arena = Arena::new();
     let mut is_late = false;
     for (number, rule, judged) in rules.numbered(event.kind) {
@@ -104,7 +122,7 @@ pub fn evaluate_until(
                 true
             }
             true => false,
-            false => evaluation.consider(rule, judged, lookup, event, limits, &mut arena),
+            false => evaluation.consider(rule, judged, means, event, &mut arena),
         };
         if is_asked {
             evaluation.asked.push(number);
@@ -118,15 +136,9 @@ pub fn evaluate_until(
 }
 
 /// Judges an event by one rule, if that is for it.
-pub(crate) fn evaluate_rule(
-    rule: &Rule,
-    judged: &JudgedKind,
-    lookup: &dyn Lookup,
-    event: &Event<'_>,
-    limits: &Limits,
-) -> Evaluation {
+pub(crate) fn evaluate_rule(rule: &Rule, judged: &JudgedKind, means: Means<'_>, event: &Event<'_>) -> Evaluation {
     let mut evaluation = Evaluation::default();
-    evaluation.consider(rule, judged, lookup, event, limits, &mut Arena::new());
+    evaluation.consider(rule, judged, means, event, &mut Arena::new());
     evaluation
 }
 
@@ -144,9 +156,8 @@ impl Evaluation {
         &mut self,
         rule: &Rule,
         judged: &JudgedKind,
-        lookup: &dyn Lookup,
+        means: Means<'_>,
         event: &Event<'_>,
-        limits: &Limits,
         arena: &mut Arena,
     ) -> bool {
         if !is_for(rule, judged, event) {
@@ -156,10 +167,10 @@ impl Evaluation {
         let is_match = match rule.matching.verdict(event, judged) {
             Verdict::Differs => false,
             Verdict::Matches => true,
-            Verdict::AskNamespace => self.ask_namespace(rule, lookup, event) == Some(true),
+            Verdict::AskNamespace => self.ask_namespace(rule, means.lookup, event) == Some(true),
         };
         if is_match {
-            self.judge(rule, judged, lookup, event, limits, arena);
+            self.judge(rule, judged, means, event, arena);
         }
         // Whether it is for the event may have been what could not be found out.
         is_match || self.failures.len() > failures
@@ -203,15 +214,7 @@ impl Evaluation {
         }
     }
 
-    fn judge(
-        &mut self,
-        rule: &Rule,
-        judged: &JudgedKind,
-        lookup: &dyn Lookup,
-        event: &Event<'_>,
-        limits: &Limits,
-        arena: &mut Arena,
-    ) {
+    fn judge(&mut self, rule: &Rule, judged: &JudgedKind, means: Means<'_>, event: &Event<'_>, arena: &mut Arena) {
         let object = event.judged();
         if object.is_none() && rule.needs_object {
             return self.fail(rule, None, EvaluationError::NoObject(event.judged_field()));
@@ -236,13 +239,16 @@ impl Evaluation {
                 roots[usize::from(CONTAINER.0)] = Value::from_node(container);
             }
             let name = container.map(|(kind, container)| container_name(kind, container));
-            let host = RuleHost::new(rule, event, lookup, pod, roots, Names(judged));
-            evaluation.run(rule, &host, event, name, limits, arena);
+            let host = RuleHost::new(rule, event, means.lookup, pod, roots, Names(judged));
+            evaluation.run(rule, &host, event, name, means.limits, arena);
             arena.reset();
         };
-        match pod {
-            Some(pod) if rule.per_container => pod.containers().for_each(|container| run(self, Some(container))),
-            _ => run(self, None),
+        let Some(pod) = pod.filter(|_| rule.per_container) else { return run(self, None) };
+        for (number, container) in pod.containers().enumerate() {
+            if number % CONTAINERS_PER_LOOK == CONTAINERS_PER_LOOK - 1 && (means.is_over)() {
+                return self.fail(rule, None, EvaluationError::TooLate);
+            }
+            run(self, Some(container));
         }
     }
 
@@ -286,6 +292,9 @@ impl Evaluation {
         limits: &Limits,
         arena: &Arena,
     ) {
+        if self.has_told_enough_of(rule) {
+            return self.violate(rule, container, format!("violates rule {}", rule.id), None);
+        }
         let explain = || rule.expression.explain(host, arena, limits, event.now);
         let (saw, explaining) = match language::guard(|| describe(&explain(), container.as_deref(), host.names())) {
             Ok(saw) => (saw, None),
@@ -298,14 +307,18 @@ impl Evaluation {
         };
         let panics = explaining.into_iter().chain(rendering).map(EvaluationError::Panicked);
         self.unexplained.extend(panics.map(|error| failure(rule, container.clone(), error)));
-        self.violations.push(Violation {
-            rule: rule.id.clone(),
-            severity: rule.severity,
-            enforcement: rule.enforcement,
-            container,
-            message,
-            saw,
-        });
+        self.violate(rule, container, message, saw);
+    }
+
+    /// Whether so many containers violate a rule that nobody would read of another one. Violations of a rule follow each other.
+    fn has_told_enough_of(&self, rule: &Rule) -> bool {
+        let first = self.violations.len().checked_sub(MAX_TOLD).map(|first| &self.violations[first]);
+        first.is_some_and(|first| first.rule == rule.id)
+    }
+
+    fn violate(&mut self, rule: &Rule, container: Option<String>, message: String, saw: Option<String>) {
+        let (id, severity, enforcement) = (rule.id.clone(), rule.severity, rule.enforcement);
+        self.violations.push(Violation { rule: id, severity, enforcement, container, message, saw });
     }
 
     fn fail(&mut self, rule: &Rule, container: Option<String>, error: EvaluationError) {

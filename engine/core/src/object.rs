@@ -3,7 +3,7 @@
 
 use std::sync::LazyLock;
 
-use portal_document::{Builder, Document, Error, Node, Options, Path};
+use portal_document::{Builder, Document, DocumentLimits, Error, Interning, Node, Options, Path};
 
 use crate::kinds::Kind;
 
@@ -46,24 +46,25 @@ static MASKED: LazyLock<[Path; 2]> =
     LazyLock::new(|| ["data", "stringData"].map(|path| Path::parse(path).expect("the path is right")));
 
 impl<'a> Object<'a> {
-    /// An object of a kind. It is copied only if something in it is not as rules may see it.
+    /// An object of a kind. It is copied only if something in it is not as rules may see it. It may come from anybody and is gone with
+    /// the request, so that nothing of it is interned.
     pub fn of(object: Node<'a>, kind: &Kind) -> Object<'a> {
-        Object(changed(object, kind).map_or(Form::Given(object), Form::Made))
+        Object(changed(object, kind, Interning::LookUpOnly).map_or(Form::Given(object), Form::Made))
     }
 
     /// An object of a kind, in this namespace if it is of a kind that has one and names none: the API server fills it in before
     /// rules see the object. None if the object is too large for that.
     pub(crate) fn in_namespace(object: Node<'a>, kind: &Kind, namespace: &str) -> Option<Object<'a>> {
         if !kind.namespaced || metadata_text(object, "namespace").is_some() {
-            return Some(Object::of(object, kind));
+            return Some(Object(changed(object, kind, Interning::Add).map_or(Form::Given(object), Form::Made)));
         }
         let document = with_namespace(object, namespace)?;
-        Some(Object(Form::Made(changed(document.root(), kind).unwrap_or(document))))
+        Some(Object(Form::Made(changed(document.root(), kind, Interning::Add).unwrap_or(document))))
     }
 
     /// An object of a kind, for whoever keeps it.
     pub fn kept(object: Node<'_>, kind: &Kind) -> Object<'static> {
-        Object::of(object, kind).into_kept()
+        Object(changed(object, kind, Interning::Add).map_or(Form::Given(object), Form::Made)).into_kept()
     }
 
     /// The same object, for whoever keeps it.
@@ -82,9 +83,9 @@ impl<'a> Object<'a> {
         // What an object calls itself is known only now.
         let mask = masked(kind, Some(document.root()));
         if mask != known {
-            document = sift(document.root(), mask);
+            document = sift(document.root(), mask, options.interning);
         }
-        let labelled = is_namespace(kind).then(|| with_name_label(document.root())).flatten();
+        let labelled = is_namespace(kind).then(|| with_name_label(document.root(), options.interning)).flatten();
         Ok(Object(Form::Made(labelled.unwrap_or(document))))
     }
 
@@ -110,7 +111,7 @@ impl<'a> Request<'a> {
         if !objects.iter().any(|(_, object)| is_made(object)) {
             return Some(Request(Form::Given(request)));
         }
-        let mut builder = Builder::new();
+        let mut builder = Builder::with_options(&copying(Interning::LookUpOnly));
         builder.begin_object();
         for (key, value) in entries(Some(request)) {
             let object = objects.iter().find(|(name, _)| *name == key).and_then(|(_, object)| object.as_ref());
@@ -185,11 +186,17 @@ pub(crate) fn metadata_text<'n>(object: Node<'n>, name: &str) -> Option<&'n str>
 }
 
 /// An object as rules may see it, if it is not so already.
-fn changed(object: Node<'_>, kind: &Kind) -> Option<Document> {
+fn changed(object: Node<'_>, kind: &Kind, interning: Interning) -> Option<Document> {
     let mask = masked(kind, Some(object));
-    let sifted = (!mask.is_empty() || has_dropped(object)).then(|| sift(object, mask));
+    let sifted = (!mask.is_empty() || has_dropped(object)).then(|| sift(object, mask, interning));
     let seen = sifted.as_ref().map_or(object, Document::root);
-    is_namespace(kind).then(|| with_name_label(seen)).flatten().or(sifted)
+    is_namespace(kind).then(|| with_name_label(seen, interning)).flatten().or(sifted)
+}
+
+/// How what was read is copied. It was within the limits of whoever read it, and a review is some levels deeper than its object.
+fn copying(interning: Interning) -> Options<'static> {
+    let limits = DocumentLimits { bytes: usize::MAX, depth: usize::MAX };
+    Options { interning, limits, ..Options::default() }
 }
 
 fn has_dropped(object: Node<'_>) -> bool {
@@ -199,19 +206,19 @@ fn has_dropped(object: Node<'_>) -> bool {
         || annotations.is_some_and(|annotations| annotations.get_str(LAST_APPLIED).is_some())
 }
 
-fn sift(object: Node<'_>, mask: &[Path]) -> Document {
-    Document::copy_of(object, &Options { drop: &*DROPPED, mask, ..Options::default() })
+fn sift(object: Node<'_>, mask: &[Path], interning: Interning) -> Document {
+    Document::copy_of(object, &Options { drop: &*DROPPED, mask, ..copying(interning) })
 }
 
 /// A Namespace with the label that tells its name. Nothing if it has it, or no name.
-fn with_name_label(namespace: Node<'_>) -> Option<Document> {
+fn with_name_label(namespace: Node<'_>, interning: Interning) -> Option<Document> {
     let metadata = namespace.get_str("metadata");
     let labels = metadata.and_then(|metadata| metadata.get_str("labels"));
     let name = metadata?.get_str("name")?.as_str()?;
     if labels.and_then(|labels| labels.get_str(NAME_LABEL)).and_then(Node::as_str) == Some(name) {
         return None;
     }
-    let mut builder = Builder::new();
+    let mut builder = Builder::with_options(&copying(interning));
     builder.begin_object();
     for (key, value) in entries(Some(namespace)).filter(|(key, _)| *key != "metadata") {
         builder.key(key).node(value);
@@ -347,6 +354,33 @@ mod tests {
             ]],
         );
         check("Namespace", r#"{"metadata":{"generateName":"a-"}}"#, expect![[r#"{"metadata":{"generateName":"a-"}}"#]]);
+    }
+
+    #[test]
+    fn a_request_leaves_nothing_in_the_interner() {
+        let interner = portal_document::Interner::global();
+        let options = Options { interning: Interning::LookUpOnly, ..Options::default() };
+        for (kind, key) in [("Pod", "key-of-a-pod"), ("Secret", "key-of-a-secret"), ("Namespace", "key-of-a-namespace")]
+        {
+            let object = format!(r#"{{"metadata":{{"name":"a","managedFields":[{{}}],"labels":{{"{key}":"b"}}}}}}"#);
+            let request = format!(r#"{{"object":{object},"oldObject":{object},"{key}-2":1}}"#);
+            let request = Document::parse(request.as_bytes(), &options).unwrap();
+            let seen = Request::of(request.root(), Kinds::builtin().get("", kind).unwrap()).unwrap();
+            assert!(seen.visible().root().to_json().contains(key));
+            for key in [key, &format!("{key}-2")] {
+                assert_eq!(interner.look_up(key), None, "{key}");
+            }
+        }
+    }
+
+    #[test]
+    fn an_object_as_deep_as_the_api_server_takes_can_be_copied_into_its_request() {
+        let options = Options { limits: DocumentLimits { depth: 10_008, ..Default::default() }, ..Options::default() };
+        let nested = format!("{}{}", "[".repeat(9_999), "]".repeat(9_999));
+        let request = format!(r#"{{"object":{{"metadata":{{"managedFields":[]}},"a":{nested}}}}}"#);
+        let request = Document::parse(request.as_bytes(), &options).unwrap();
+        let seen = Request::of(request.root(), Kinds::builtin().get("", "Pod").unwrap()).unwrap();
+        assert!(!seen.visible().root().is_at(request.root()));
     }
 
     #[test]

@@ -57,6 +57,13 @@ impl<'a> Review<'a> {
             .of_resource(group, plural)
             .or_else(|| assumed(request, group, kinds))
             .ok_or_else(|| ReviewError::Kind { group: group.to_owned(), resource: plural.to_owned() })?;
+        // What is no object has nothing that a rule could be against.
+        for (name, field) in [("object", "request.object"), ("oldObject", "request.oldObject")] {
+            let is_wrong = |object: &Node<'_>| !object.is_null() && object.as_object().is_none();
+            if request.get_str(name).as_ref().is_some_and(is_wrong) {
+                return Err(ReviewError::Field(field));
+            }
+        }
         let request = Request::of(request, kind).ok_or(ReviewError::TooLarge)?;
         Ok(Review { request, operation, kind, version })
     }

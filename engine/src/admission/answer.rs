@@ -8,11 +8,12 @@ use axum::{
     Router,
     body::{Body, HttpBody as _},
     extract::DefaultBodyLimit,
-    http::{HeaderValue, Method, Request, StatusCode, header},
+    http::{HeaderMap, HeaderValue, Method, Request, StatusCode, header},
     response::{IntoResponse as _, Response},
 };
 use futures_util::FutureExt as _;
 use hyper::body::Incoming;
+use serde_json::json;
 use tower_service::Service as _;
 use tracing::error;
 
@@ -33,6 +34,9 @@ pub(super) struct Answering {
     pub(super) connections: Arc<Connections>,
 }
 
+/// The most of a refusal in words. None is longer.
+const MAX_WORDS: usize = 64 << 10;
+
 /// Frees what a request holds when it is answered, or when nobody waits for the answer any more.
 struct Held<'a>(&'a Answering);
 
@@ -42,7 +46,7 @@ impl Answering {
         self.connection.enter(Phase::Decision);
         let held = Held(&self);
         let reading = Arc::new(Reading::default());
-        let method = request.method().clone();
+        let (method, wants_json) = (request.method().clone(), wants_json(request.headers()));
         let mut response = self.call(request, &reading).await;
 
         let Outcome { refusal, leftovers } = std::mem::take(&mut *reading.outcome());
@@ -57,6 +61,9 @@ impl Answering {
             self.connection.is_known();
         }
         let mut response = with_words(response, &method);
+        if wants_json && !response.status().is_success() {
+            response = as_status(response).await;
+        }
         if self.connections.is_closing() {
             response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
         }
@@ -116,6 +123,30 @@ fn with_words(response: Response, method: &Method) -> Response {
     parts.headers.remove(header::CONTENT_LENGTH);
     parts.headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"));
     Response::from_parts(parts, Body::from(words))
+}
+
+/// Whether the client asks for JSON, as the API server does and people do not.
+fn wants_json(headers: &HeaderMap) -> bool {
+    let accepted = headers.get(header::ACCEPT).and_then(|accepted| accepted.to_str().ok());
+    accepted.is_some_and(|accepted| accepted.contains("application/json"))
+}
+
+/// The same refusal in the form of Kubernetes. Of a text the API server shows nothing to whoever made the request, but a word for its code.
+async fn as_status(response: Response) -> Response {
+    let (mut parts, body) = response.into_parts();
+    // Words are short, and in memory.
+    let words = axum::body::to_bytes(body, MAX_WORDS).await.unwrap_or_default();
+    let status = json!({
+        "kind": "Status",
+        "apiVersion": "v1",
+        "metadata": {},
+        "status": "Failure",
+        "message": String::from_utf8_lossy(&words).trim_end(),
+        "code": parts.status.as_u16(),
+    });
+    parts.headers.remove(header::CONTENT_LENGTH);
+    parts.headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    Response::from_parts(parts, Body::from(status.to_string()))
 }
 
 impl Drop for Held<'_> {

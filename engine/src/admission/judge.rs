@@ -124,14 +124,14 @@ impl Judge {
     pub async fn judge(&self, entry: Option<Entry>, body: &[u8], now: Moment) -> Result<Judged, Unanswerable> {
         let begin = Instant::now();
         let document = read_review(body)?;
-        let about = About::of(document.root())?;
         let snapshot = self.in_force.now();
         let review = match Review::of(document.root(), &snapshot.kinds) {
             Ok(review) => review,
             // The configuration knows a kind that this engine does not: no rule in force can be about it.
-            Err(ReviewError::Kind { .. }) => return Ok(about.unjudged(Outcome::Unknown)),
+            Err(ReviewError::Kind { .. }) => return Ok(About::of(document.root())?.unjudged(Outcome::Unknown)),
             Err(error) => return Err(error.into()),
         };
+        let about = About::of(document.root())?;
         let event = Event { entry, ..review.event(now) };
         if event.namespace.is_some_and(|namespace| self.settings.leaves_alone(namespace)) {
             return Ok(about.unjudged(Outcome::Excluded));
@@ -168,7 +168,7 @@ impl Judge {
             namespace.map_or(OwnNamespace { name: "", found: &nothing }, |(name, found)| OwnNamespace { name, found });
         let is_over = || begin.elapsed() > *deadline;
         let evaluation = evaluate_until(&snapshot.rules, &lookup, event, limits, &is_over);
-        let decision = Decision::of(&evaluation, &snapshot.rules, &lookup, event, limits, *policy);
+        let decision = Decision::of(&evaluation, &snapshot.rules, &lookup, event, limits, *policy, &is_over);
         (evaluation, decision)
     }
 }

@@ -8,6 +8,7 @@ use http::Request;
 use kube::{Api, Client, api::ApiResource, runtime::watcher::Event};
 use portal_cluster::{
     health::Part,
+    names::is_name,
     runtime::Runtime,
     watch::{Events, Form, Watched, explain},
 };
@@ -48,14 +49,24 @@ impl Namespaces {
         if let Some(found) = self.known.read().unwrap_or_else(PoisonError::into_inner).get(name) {
             return Ok(Arc::clone(found));
         }
+        // It becomes part of a path, and whoever asks may have made it up: what is no name may lead to something else.
+        if !is_name(name) {
+            return Err(format!("{name:?} is no name of a namespace"));
+        }
         let path = format!("/api/v1/namespaces/{name}");
         let request = Request::get(&path).body(Vec::new()).map_err(|error| error.to_string())?;
         let answer = tokio::time::timeout(READ_DEADLINE, self.client.request_text(request)).await;
         let text = answer
             .map_err(|_| format!("could not get namespace {name}: no answer within {READ_DEADLINE:?}"))?
             .map_err(|error| explain("get", &format!("namespace {name}"), &error))?;
-        let read = NamespaceObject::read(text.as_bytes());
-        read.map(|namespace| namespace.0).map_err(|error| format!("namespace {name} cannot be read: {error}"))
+        let NamespaceObject(namespace) = NamespaceObject::read(text.as_bytes())
+            .map_err(|error| format!("namespace {name} cannot be read: {error}"))?;
+        let found = namespace.root().get_str("metadata").and_then(|metadata| metadata.get_str("name"));
+        // Whatever stands between the engine and the API server may say something else.
+        match found.and_then(Node::as_str) {
+            Some(found) if found == name => Ok(namespace),
+            _ => Err(format!("could not get namespace {name}: the answer is no namespace of that name")),
+        }
     }
 }
 
@@ -105,4 +116,86 @@ impl Form for NamespaceObject {
 /// The kind Namespace, which every API server serves.
 fn kind() -> &'static Kind {
     Kinds::builtin().get("", "Namespace").expect("the table of Kubernetes has it")
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use std::convert::Infallible;
+    use std::future::{Ready, ready};
+    use std::sync::Mutex;
+    use std::task::{Context, Poll};
+
+    use http::Response;
+    use kube::client::Body;
+    use tower_service::Service;
+
+    use super::*;
+
+    /// An API server that always says the same, and notes what it is asked.
+    #[derive(Clone)]
+    struct Saying {
+        status: u16,
+        body: &'static str,
+        asked: Arc<Mutex<Vec<String>>>,
+    }
+
+    impl Service<Request<Body>> for Saying {
+        type Response = Response<Body>;
+        type Error = Infallible;
+        type Future = Ready<Result<Response<Body>, Infallible>>;
+
+        fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+            Poll::Ready(Ok(()))
+        }
+
+        fn call(&mut self, request: Request<Body>) -> Self::Future {
+            self.asked.lock().unwrap().push(request.uri().path().to_owned());
+            let body = Body::from(self.body.as_bytes().to_vec());
+            ready(Ok(Response::builder().status(self.status).body(body).unwrap()))
+        }
+    }
+
+    /// Namespaces of which nothing is known but what the API server says, and the paths that it is asked for.
+    pub(in crate::admission) fn saying(status: u16, body: &'static str) -> (Namespaces, Arc<Mutex<Vec<String>>>) {
+        let asked = Arc::default();
+        let client = Client::new(Saying { status, body, asked: Arc::clone(&asked) }, "default");
+        (Namespaces { client, known: Known::default() }, asked)
+    }
+
+    /// Asks for a namespace that the watch does not know. Returns what came of it, and the paths that were asked for.
+    async fn get(name: &str, status: u16, body: &'static str) -> (Result<String, String>, Vec<String>) {
+        let (namespaces, asked) = saying(status, body);
+        let found = namespaces.get(name).await.map(|namespace| namespace.root().to_json());
+        let asked = asked.lock().unwrap().clone();
+        (found, asked)
+    }
+
+    #[tokio::test]
+    async fn a_namespace_that_is_not_known_yet_is_read() {
+        let (found, asked) = get("shop", 200, r#"{"metadata":{"name":"shop","labels":{"a":"b"}}}"#).await;
+        assert!(found.unwrap().contains(r#""a":"b""#));
+        assert_eq!(asked, ["/api/v1/namespaces/shop"]);
+    }
+
+    #[tokio::test]
+    async fn whatever_else_is_answered_is_an_error_and_no_namespace_without_labels() {
+        let forbidden =
+            r#"{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Forbidden","code":403,"message":"no"}"#;
+        for (status, body) in
+            [(403, forbidden), (404, forbidden), (500, ""), (200, ""), (200, "{"), (200, "{}"), (302, "{}")]
+        {
+            let (found, _) = get("shop", status, body).await;
+            assert!(found.is_err(), "{status} {body}: {found:?}");
+        }
+    }
+
+    #[tokio::test]
+    async fn what_is_no_name_leads_nowhere() {
+        let long = "a".repeat(64);
+        for name in ["shop/secrets/s", "..", "../nodes/a", "shop?x", "shop#", "Shop", "%73hop", "a b", "\0", &long] {
+            let (found, asked) = get(name, 200, r#"{"metadata":{"name":"shop"}}"#).await;
+            assert_eq!(found.unwrap_err(), format!("{name:?} is no name of a namespace"));
+            assert!(asked.is_empty());
+        }
+    }
 }

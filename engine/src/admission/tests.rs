@@ -8,3 +8,4 @@ mod ending;
 mod kit;
 mod protocol;
 mod slow;
+mod swaps;

@@ -29,6 +29,9 @@ pub struct AuditEvent {
     pub object_ref: ObjectRef,
     /// What was sent, for writes.
     pub request_object: Option<Value>,
+    /// What admission noted about the request, that of webhooks under their names.
+    #[serde(default)]
+    pub annotations: BTreeMap<String, String>,
     user: User,
     impersonated_user: Option<User>,
     response_status: Option<ResponseStatus>,

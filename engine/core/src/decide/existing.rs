@@ -1,86 +1,143 @@
 //! Whether a violation was there before the request, and the request leaves alone whatever the rule looks at.
 
+use std::collections::{HashMap, HashSet};
+
 use portal_document::{Key, Node, Path, Segment};
-use portal_expr::{Limits, Read, Segment as Step};
+use portal_expr::{Read, Segment as Step};
 
 use crate::{
     context::{
         CONTAINER, METADATA, OBJECT, SECURITY_CONTEXT, SPEC,
         pod::{ContainerType, Pod},
     },
-    evaluate::{Violation, container_name, evaluate_rule},
+    evaluate::{Means, Violation, container_name, evaluate_rule},
     event::{Event, Operation},
-    lookup::Lookup,
     object::Visible,
-    rule::{JudgedKind, RequestReads, Rule, RuleSet},
+    rule::{JudgedKind, RequestReads, Rule, RuleSet, source::RuleId},
 };
 
+/// What an object that is changed was to the rules before.
+pub(super) struct Before<'a> {
+    rules: &'a RuleSet,
+    means: Means<'a>,
+    event: &'a Event<'a>,
+    /// Of the rule that was asked about last: violations of a rule follow each other, and there may be thousands of them.
+    last: Option<OfRule<'a>>,
+}
+
+/// What a rule said of the object before, in each of the places where the rule looks for pods in it.
+struct OfRule<'a> {
+    rule: RuleId,
+    /// None if the rule excuses nothing.
+    places: Vec<OfPlace<'a>>,
+}
+
+/// What a rule reads of an object as it was and as it is to be.
+struct OfPlace<'a> {
+    rule: &'a Rule,
+    old: Roots<'a>,
+    new: Roots<'a>,
+    /// The containers that violated, or nothing for a rule that does not run per container.
+    violated: HashSet<Option<String>>,
+}
+
 /// Where the roots of a rule are in an object.
-#[derive(Clone, Copy)]
 struct Roots<'a> {
     object: Node<'a>,
     metadata: Option<Node<'a>>,
     pod: Option<Pod<'a>>,
-    container: Option<(ContainerType, Node<'a>)>,
+    /// By their names. Nothing for a name that two of them have: which of them was which, nobody can tell.
+    containers: HashMap<String, Option<(ContainerType, Node<'a>)>>,
 }
 
-/// Whether the object violated the same rule before, and nothing has changed that the rule reads.
-pub(super) fn violated_before(
-    violation: &Violation,
-    rules: &RuleSet,
-    lookup: &dyn Lookup,
-    event: &Event<'_>,
-    limits: &Limits,
-) -> bool {
-    let (Some(old), Some(new)) = (event.old_object, event.object) else { return false };
-    let Some((rule, judged)) = rules.for_kind(event.kind).find(|(rule, _)| rule.id == violation.rule) else {
-        return false;
-    };
-    // Who asks and what for is never what it was. And a rule that is not for objects as they are made, such as one that forbids
-    // every change, is about the change itself.
-    if rule.request != RequestReads::Nothing || !rule.matching.operations.contains(&Operation::Create) {
-        return false;
+impl<'a> Before<'a> {
+    pub(super) fn new(rules: &'a RuleSet, means: Means<'a>, event: &'a Event<'a>) -> Before<'a> {
+        Before { rules, means, event, last: None }
     }
-    let container = violation.container.as_deref();
-    is_unchanged(rule, judged, old, new, container) && {
-        let before = Event { object: Some(old), old_object: None, ..*event };
-        let evaluation = evaluate_rule(rule, judged, lookup, &before, limits);
-        evaluation.violations.iter().any(|before| before.container == violation.container)
+
+    /// Whether the object violated the same rule before, and nothing has changed that the rule reads.
+    pub(super) fn excuses(&mut self, violation: &Violation) -> bool {
+        let Before { rules, means, event, .. } = *self;
+        let last = self.last.take().filter(|last| last.rule == violation.rule);
+        let last = self.last.insert(last.unwrap_or_else(|| OfRule::of(&violation.rule, rules, means, event)));
+        let container = violation.container.as_deref();
+        // One place may have become what another one was.
+        last.places.iter().all(|place| place.is_same(container))
+            && last.places.iter().any(|place| place.violated.contains(&violation.container))
     }
 }
 
-/// Whether the rule reads the same of both objects, and of the containers of this name if it runs per container.
-fn is_unchanged(rule: &Rule, judged: &JudgedKind, old: Visible<'_>, new: Visible<'_>, container: Option<&str>) -> bool {
-    let [old, new] = [old, new].map(|object| Roots::of(judged, object.root(), container));
-    // A container that was not there, or that ran as another type of container, is not the one that violated.
-    if rule.per_container && old.container_type() != new.container_type() {
-        return false;
+impl<'a> OfRule<'a> {
+    fn of(id: &RuleId, rules: &'a RuleSet, means: Means<'a>, event: &'a Event<'a>) -> OfRule<'a> {
+        let none = OfRule { rule: id.clone(), places: Vec::new() };
+        let (Some(old), Some(new)) = (event.old_object, event.object) else { return none };
+        // Who asks and what for is never what it was. And a rule that is not for objects as they are made, such as one that forbids
+        // every change, is about the change itself.
+        let excuses = |rule: &Rule| {
+            rule.request == RequestReads::Nothing && rule.matching.operations.contains(&Operation::Create)
+        };
+        let own = rules.for_kind(event.kind).filter(|(rule, _)| rule.id == *id && excuses(rule));
+        let compared = own.map(|(rule, judged)| {
+            let [old, new] = [old, new].map(|object| Roots::of(rule, judged, object));
+            (judged, OfPlace { rule, old, new, violated: HashSet::new() })
+        });
+        let mut compared: Vec<_> = compared.collect();
+        if !compared.iter().all(|(_, place)| place.is_same_around()) {
+            return none;
+        }
+        for (judged, place) in &mut compared {
+            let before = Event { object: Some(old), old_object: None, ..*event };
+            let evaluation = evaluate_rule(place.rule, judged, means, &before);
+            place.violated = evaluation.violations.into_iter().map(|violation| violation.container).collect();
+        }
+        OfRule { places: compared.into_iter().map(|(_, place)| place).collect(), ..none }
     }
-    rule.expression.facts().reads.iter().all(|read| {
-        let path = path(read);
-        match (old.find(read), new.find(read)) {
-            (Some(Some(old)), Some(Some(new))) => old.same_at(new, &path),
+}
+
+impl<'a> OfPlace<'a> {
+    /// Whether the rule reads the same of both objects, containers apart.
+    fn is_same_around(&self) -> bool {
+        self.reads(|root| root != CONTAINER).all(|read| match (self.old.find(read), self.new.find(read)) {
+            (Some(Some(old)), Some(Some(new))) => old.same_at(new, &path(read)),
             (Some(None), Some(None)) => true,
             // One of them has nothing there, or it is no part of the object.
             _ => false,
+        })
+    }
+
+    /// Whether the rule reads the same of the containers of a name, if it runs per container.
+    fn is_same(&self, container: Option<&str>) -> bool {
+        let Some(name) = container.filter(|_| self.rule.per_container) else { return true };
+        match (self.old.containers.get(name), self.new.containers.get(name)) {
+            (None, None) => true,
+            (Some(Some((old_type, old))), Some(Some((new_type, new)))) => {
+                // One that ran as another type of container is not the one that violated.
+                old_type == new_type && self.reads(|root| root == CONTAINER).all(|read| old.same_at(*new, &path(read)))
+            }
+            // One that was not there is not the one that violated.
+            _ => false,
         }
-    })
+    }
+
+    fn reads(&self, is_wanted: impl Fn(portal_expr::Slot) -> bool) -> impl Iterator<Item = &Read> {
+        self.rule.expression.facts().reads.iter().filter(move |read| is_wanted(read.root))
+    }
 }
 
 impl<'a> Roots<'a> {
-    fn of(judged: &JudgedKind, object: Node<'a>, container: Option<&str>) -> Roots<'a> {
+    fn of(rule: &Rule, judged: &JudgedKind, object: Visible<'a>) -> Roots<'a> {
+        let object = object.root();
         let pod = judged.template.as_ref().map(|template| template.pod(object));
         let metadata = match pod.filter(|_| judged.expanded) {
             Some(pod) => pod.metadata,
             None => object.get_str("metadata"),
         };
-        let is_named = |(kind, found): &(ContainerType, Node<'a>)| Some(&*container_name(*kind, *found)) == container;
-        let container = pod.and_then(|pod| pod.containers().find(is_named));
-        Roots { object, metadata, pod, container }
-    }
-
-    fn container_type(&self) -> Option<ContainerType> {
-        self.container.map(|(kind, _)| kind)
+        let mut containers = HashMap::new();
+        for (kind, container) in pod.filter(|_| rule.per_container).into_iter().flat_map(|pod| pod.containers()) {
+            let known = containers.entry(container_name(kind, container));
+            known.and_modify(|found| *found = None).or_insert(Some((kind, container)));
+        }
+        Roots { object, metadata, pod, containers }
     }
 
     /// The root that is read, which may be missing. None for a root that is no part of the object.
@@ -91,7 +148,6 @@ impl<'a> Roots<'a> {
             METADATA => self.metadata,
             SPEC => spec,
             SECURITY_CONTEXT => spec.and_then(|spec| spec.get_str("securityContext")),
-            CONTAINER => self.container.map(|(_, container)| container),
             _ => return None,
         })
     }

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{Decision, Finding, Reason, within};
+use super::{Decision, Finding, MAX_CAUSES, Reason, within};
 
 /// What the API server shows of a warning; the rest of a longer one is cut off without a sign.
 const MAX_WARNING: usize = 256;
@@ -45,7 +45,12 @@ impl Decision {
         let mut review = response(uid, message.as_deref(), self.warnings());
         let response = &mut review["response"];
         if !self.is_allowed() {
-            let causes: Vec<Value> = self.denials.iter().map(Reason::cause).collect();
+            let mut bytes = 0;
+            let fits = |cause: &Value| {
+                bytes += cause.to_string().len();
+                bytes <= MAX_CAUSES
+            };
+            let causes: Vec<Value> = self.denials.iter().map(Reason::cause).take_while(fits).collect();
             response["status"]["details"] = json!({"causes": causes});
         }
         let annotations = self.annotations();

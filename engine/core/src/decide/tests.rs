@@ -5,11 +5,12 @@ use portal_document::Document;
 
 use super::*;
 use crate::{
-    evaluate::evaluate,
+    evaluate::{evaluate, evaluate_until},
     event::Front,
-    kinds::Kinds,
+    kinds::{Kind, Kinds},
+    language::ExprEngine,
     object::Object,
-    testing::{Objects, documents, rules},
+    testing::{Objects, documents, rules, rules_with},
 };
 
 const POLICY: Policy = Policy { fail_open: false, max_enforcement: EnforcementAction::Deny, admit_existing: true };
@@ -17,19 +18,36 @@ const POLICY: Policy = Policy { fail_open: false, max_enforcement: EnforcementAc
 /// Decides about a pod that is changed, or made if there was none before.
 #[track_caller]
 fn check(yaml: &str, policy: Policy, old: Option<&str>, new: &str, expected: &Expect) {
-    let (rules, problems) = rules(yaml);
-    assert_eq!(problems, Vec::<String>::new());
     let kind = Kinds::builtin().get("", "Pod").unwrap();
-    let pod = |spec: &str| documents(&format!("metadata: {{name: web, namespace: shop}}\n{spec}")).remove(0);
-    let (old, new) = (old.map(pod), pod(new));
+    expected.assert_eq(&told(&decide(yaml, kind, policy, old, new, &|| false)));
+}
+
+/// The same for any kind, and for a time that may be over.
+#[track_caller]
+fn decide(
+    yaml: &str,
+    kind: &Kind,
+    policy: Policy,
+    old: Option<&str>,
+    new: &str,
+    is_over: &dyn Fn() -> bool,
+) -> Decision {
+    let kinds = Kinds::builtin().with([kind.clone()]);
+    let (rules, problems) = rules_with(yaml, &kinds, &ExprEngine);
+    assert_eq!(problems, Vec::<String>::new());
+    let object = |spec: &str| documents(&format!("metadata: {{name: web, namespace: shop}}\n{spec}")).remove(0);
+    let (old, new) = (old.map(object), object(new));
     let seen = |document: &Document| Object::kept(document.root(), kind);
     let (old, new) = (old.as_ref().map(seen), seen(&new));
     let operation = if old.is_some() { Operation::Update } else { Operation::Create };
     let event = Event::of(new.visible(), kind, "v1", operation, Some(Front::Admission), Default::default());
     let event = Event { old_object: old.as_ref().map(Object::visible), ..event };
     let (lookup, limits) = (Objects(Vec::new()), Limits::default());
-    let evaluation = evaluate(&rules, &lookup, &event, &limits);
-    let decision = Decision::of(&evaluation, &rules, &lookup, &event, &limits, policy);
+    let evaluation = evaluate_until(&rules, &lookup, &event, &limits, is_over);
+    Decision::of(&evaluation, &rules, &lookup, &event, &limits, policy, is_over)
+}
+
+fn told(decision: &Decision) -> String {
     let mut text = String::new();
     match decision.is_allowed() {
         true => text.push_str("allowed\n"),
@@ -41,7 +59,7 @@ fn check(yaml: &str, policy: Policy, old: Option<&str>, new: &str, expected: &Ex
     for (key, rules) in decision.annotations() {
         let _ = writeln!(text, "{key}: {rules}");
     }
-    expected.assert_eq(&text);
+    text
 }
 
 const RULES: &str = "
@@ -175,6 +193,118 @@ fn a_change_of_what_the_rule_reads_is_judged() {
 }
 
 #[test]
+fn a_container_of_one_template_does_not_excuse_its_namesake_in_another() {
+    let kind = Kind {
+        group: "ray.io".to_owned(),
+        kind: "RayJob".to_owned(),
+        plural: "rayjobs".to_owned(),
+        versions: vec!["v1".to_owned()],
+        namespaced: true,
+        subresources: Vec::new(),
+    };
+    let rule = "
+name: privileged
+match:
+  gvk:
+  - {group: ray.io, kind: RayJob, podTemplate: spec.head}
+  - {group: ray.io, kind: RayJob, podTemplate: spec.worker}
+rule: container.securityContext.privileged
+";
+    let job = |head: bool, worker: bool, label: &str| {
+        let containers = |is_bad: bool| {
+            format!("{{spec: {{containers: [{{name: app, securityContext: {{privileged: {is_bad}}}}}]}}}}")
+        };
+        format!("spec: {{head: {}, worker: {}, label: {label}}}", containers(head), containers(worker))
+    };
+    let is_allowed = |old: &str, new: &str| decide(rule, &kind, POLICY, Some(old), new, &|| false).is_allowed();
+    assert!(is_allowed(&job(true, false, "a"), &job(true, false, "b")));
+    assert!(is_allowed(&job(true, true, "a"), &job(true, true, "b")));
+    assert!(!is_allowed(&job(true, false, "a"), &job(true, true, "b")));
+    assert!(!is_allowed(&job(true, false, "a"), &job(false, true, "b")));
+}
+
+#[test]
+fn of_two_containers_with_one_name_nobody_knows_which_violated() {
+    let twice =
+        BAD.replace("containers: [", "containers: [{name: app, image: 'a:2', securityContext: {privileged: true}}, ");
+    let denied = expect![[r#"
+        denied: a rule refuses this:
+        - privileged: container app: securityContext.privileged is true
+        - privileged: container app: securityContext.privileged is true
+        denied-by: privileged
+    "#]];
+    check(PRIVILEGED, POLICY, Some(BAD), &twice, &denied);
+}
+
+/// A pod of so many containers that violate, of which each is told in many words.
+fn crowd(containers: usize) -> (&'static str, String) {
+    let rule = "
+name: privileged
+match: {gvk: [{kind: Pod}]}
+rule: container.securityContext.privileged
+message: '{{ container.name }} {{ container.image }} {{ container.image }} {{ container.image }} {{ container.image }}'
+";
+    let image = "a".repeat(200);
+    let container = |number| format!("{{name: c{number}, image: {image}, securityContext: {{privileged: true}}}}");
+    let containers: Vec<String> = (0..containers).map(container).collect();
+    (rule, format!("spec: {{containers: [{}]}}", containers.join(", ")))
+}
+
+#[test]
+fn thousands_of_violations_take_no_more_words_than_some() {
+    let kind = Kinds::builtin().get("", "Pod").unwrap();
+    let (rule, pod) = crowd(5_000);
+    let decision = decide(rule, kind, POLICY, None, &pod, &|| false);
+    assert_eq!(decision.denials.len(), 5_000);
+    let bytes: usize = decision.denials.iter().map(|reason| reason.text.len()).sum();
+    assert!(bytes < 300_000, "{bytes}");
+    let response = decision.response("1").to_string();
+    assert!(response.len() < 64 << 10, "{}", response.len());
+    // Each of them violated before, and one more does not hide among them.
+    let labelled = format!("{pod}\nstatus: {{}}");
+    assert!(decide(rule, kind, POLICY, Some(&pod), &labelled, &|| false).is_allowed());
+    let more =
+        pod.replace("containers: [", "containers: [{name: more, image: a, securityContext: {privileged: true}}, ");
+    assert_eq!(decide(rule, kind, POLICY, Some(&pod), &more, &|| false).denials.len(), 1);
+    let last = pod.replace("}]}", "}, {name: more, image: a, securityContext: {privileged: true}}]}");
+    assert_eq!(decide(rule, kind, POLICY, Some(&pod), &last, &|| false).denials.len(), 1);
+}
+
+#[test]
+fn thousands_of_rules_that_refuse_take_no_more_words_than_some() {
+    let rule = |number: usize| {
+        format!("name: a-rule-with-a-long-name-{number}\nmatch: {{gvk: [{{kind: Pod}}]}}\nrule: spec.hostNetwork\n")
+    };
+    let yaml: Vec<String> = (0..2_000).map(rule).collect();
+    let kind = Kinds::builtin().get("", "Pod").unwrap();
+    let decision = decide(&yaml.join("---\n"), kind, POLICY, None, BAD, &|| false);
+    assert_eq!(decision.denials.len(), 2_000);
+    let response = decision.response("1").to_string();
+    assert!(response.len() < 64 << 10, "{}", response.len());
+    let names = &decision.annotations()["denied-by"];
+    assert!(names.starts_with("a-rule-with-a-long-name-0,") && names.ends_with(" more"), "{names}");
+}
+
+#[test]
+fn when_the_time_is_over_a_rule_fails_between_containers_and_nothing_is_excused() {
+    let kind = Kinds::builtin().get("", "Pod").unwrap();
+    let (rule, pod) = crowd(1_000);
+    let looks = std::cell::Cell::new(0);
+    let after = |count: u32| {
+        looks.set(0);
+        let looks = &looks;
+        move || looks.replace(looks.get() + 1) >= count
+    };
+    let decision = decide(rule, kind, POLICY, None, &pod, &after(3));
+    let late = decision.denials.iter().filter(|reason| reason.finding == Finding::Failure).count();
+    assert!(late == 1 && decision.denials.len() < 50, "{}", decision.denials.len());
+    // Once for the rule and for each eighth of a thousand containers: the rest is for what was before.
+    let decision = decide(rule, kind, POLICY, Some(&pod), &format!("{pod}\nstatus: {{}}"), &after(126 + 3));
+    let excused = decision.warnings.len();
+    assert!(!decision.is_allowed() && (1..50).contains(&excused), "{excused}");
+}
+
+#[test]
 fn a_rule_about_the_change_itself_is_never_excused() {
     check(
         "
@@ -244,7 +374,7 @@ fn words_for_people_end() {
     let event = Event::of(pod.visible(), kind, "v1", Operation::Create, None, Default::default());
     let (lookup, limits) = (Objects(Vec::new()), Limits::default());
     let evaluation = evaluate(&rules, &lookup, &event, &limits);
-    let decision = Decision::of(&evaluation, &rules, &lookup, &event, &limits, POLICY);
+    let decision = Decision::of(&evaluation, &rules, &lookup, &event, &limits, POLICY, &|| false);
     let warnings = decision.warnings();
     assert!(warnings.iter().all(|warning| warning.len() <= 256));
     assert!(warnings.iter().map(String::len).sum::<usize>() < 4096);

@@ -105,3 +105,25 @@ async fn a_panic_costs_the_request_that_it_happened_in() {
     fixture.counts("portal_admission_requests_refused_total{reason=\"panic\"}", 3).await;
     fixture.counts("portal_admission_body_bytes", 0).await;
 }
+
+#[tokio::test]
+async fn who_asks_for_json_is_refused_in_the_form_of_kubernetes() {
+    let fixture = setup(Limits { body_bytes: 100, ..Limits::default() }).await;
+    let mut client = fixture.client().await;
+    let asking = |request: String| request.replace("Host:", "Accept: application/json, */*\r\nHost:");
+    let status = |code: u16, words: &str| {
+        format!(
+            r#"{{"apiVersion":"v1","code":{code},"kind":"Status","message":"{words}","metadata":{{}},"status":"Failure"}}"#
+        )
+    };
+    let too_large = "the body is larger than 100 bytes, which no review of what the API server takes can be";
+    client.ask(asking(review("/review", 101))).await.check(413, &status(413, too_large));
+    client.ask(asking(review("/nowhere", 5))).await.check(404, &status(404, "there is nothing at this path"));
+    let answer = client.ask(asking(review("/panic", 5))).await;
+    assert!(answer.status == 500 && answer.body.contains("a mistake in Portal"), "{answer:?}");
+    assert!(answer.head.to_lowercase().contains("content-type: application/json"), "{}", answer.head);
+    // Decisions are as they are, and people are told in words.
+    client.ask(asking(review("/review", 5))).await.check(200, "5 bytes\n");
+    client.ask(review("/nowhere", 5)).await.check(404, "there is nothing at this path\n");
+    fixture.counts("portal_admission_requests_refused_total{reason=\"too-large\"}", 1).await;
+}
