@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use portal_crds::{EnforcementAction, Severity};
 use portal_expr::Limits;
 
-use self::existing::violated_before;
+use self::existing::Before;
 use crate::{
     evaluate::{Evaluation, Failure, Violation},
     event::{Event, Operation},
@@ -86,10 +86,10 @@ impl Decision {
         policy: Policy,
     ) -> Decision {
         let mut decision = Decision::default();
+        let mut before = Before::new(rules, lookup, event, limits);
         for violation in &evaluation.violations {
-            let is_existing = policy.admit_existing
-                && event.operation == Operation::Update
-                && violated_before(violation, rules, lookup, event, limits);
+            let is_existing =
+                policy.admit_existing && event.operation == Operation::Update && before.violated(violation);
             let finding = if is_existing { Finding::Existing } else { Finding::Violation };
             let enforcement = match policy.capped(violation.enforcement) {
                 EnforcementAction::Deny if is_existing => EnforcementAction::Warn,
