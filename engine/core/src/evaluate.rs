@@ -35,7 +35,7 @@ use crate::{
 /// What came of judging an event.
 #[derive(Debug, Default)]
 pub struct Evaluation {
-    /// What violates which rule.
+    /// What violates which rule. Of a rule that more containers violate than anybody reads, the last one stands for the rest.
     pub violations: Vec<Violation>,
     /// Rules that could not be evaluated. Admission treats these as denials when failing closed.
     pub failures: Vec<Failure>,
@@ -59,7 +59,7 @@ pub struct Violation {
     pub severity: Severity,
     /// What admission does about it.
     pub enforcement: EnforcementAction,
-    /// The name of the container, for rules that run per container.
+    /// The name of the container, for rules that run per container, unless it stands for many.
     pub container: Option<String>,
     /// What people are told.
     pub message: String,
@@ -79,6 +79,10 @@ pub struct Failure {
     /// Why.
     pub error: EvaluationError,
 }
+
+/// Containers of one object that a rule tells of one by one. No pod that runs has more, and the words for a container take far more memory
+/// than it takes in the request.
+const MAX_TOLD: usize = 100;
 
 /// Judges an event by every rule that is for it.
 pub fn evaluate(rules: &RuleSet, lookup: &dyn Lookup, event: &Event<'_>, limits: &Limits) -> Evaluation {
@@ -230,31 +234,53 @@ impl Evaluation {
             roots[usize::from(SPEC.0)] = Value::from_node(spec);
             roots[usize::from(SECURITY_CONTEXT.0)] = value_of(spec.get_str("securityContext"));
         }
+        let (violations, failures, mut untold) = (self.violations.len(), self.failures.len(), 0);
         let mut run = |evaluation: &mut Evaluation, container: Option<(ContainerType, Node<'_>)>| {
             let mut roots = roots;
             if let Some((_, container)) = container {
                 roots[usize::from(CONTAINER.0)] = Value::from_node(container);
             }
-            let name = container.map(|(kind, container)| container_name(kind, container));
+            let name = || container.map(|(kind, container)| container_name(kind, container));
             let host = RuleHost::new(rule, event, lookup, pod, roots, Names(judged));
-            evaluation.run(rule, &host, event, name, limits, arena);
+            match evaluation.run(rule, &host, event, limits, arena) {
+                None | Some(Ok(false)) => {}
+                Some(Ok(true)) if evaluation.violations.len() - violations < MAX_TOLD => {
+                    evaluation.tell(rule, &host, event, name(), limits, arena);
+                }
+                Some(Ok(true)) => untold += 1,
+                Some(Err(error)) if evaluation.failures.len() - failures < MAX_TOLD => {
+                    evaluation.fail(rule, name(), error);
+                }
+                // The rule has failed, and more words about it are for nobody.
+                Some(Err(_)) => {}
+            }
             arena.reset();
         };
         match pod {
             Some(pod) if rule.per_container => pod.containers().for_each(|container| run(self, Some(container))),
             _ => run(self, None),
         }
+        if untold > 0 {
+            self.violations.push(Violation {
+                rule: rule.id.clone(),
+                severity: rule.severity,
+                enforcement: rule.enforcement,
+                container: None,
+                message: format!("containers that are not named here: {untold}"),
+                saw: None,
+            });
+        }
     }
 
+    /// Whether a rule is violated. Nothing if that cannot be told yet.
     fn run(
         &mut self,
         rule: &Rule,
         host: &RuleHost<'_>,
         event: &Event<'_>,
-        container: Option<String>,
         limits: &Limits,
         arena: &Arena,
-    ) {
+    ) -> Option<Result<bool, EvaluationError>> {
         let outcome = language::evaluate(&*rule.expression, host, arena, limits, event.now);
         let is_violation = match outcome {
             Ok(Value::Bool(is_violation)) => Ok(is_violation),
@@ -267,13 +293,9 @@ impl Evaluation {
         if !needs.is_empty() {
             // The answer would be a guess; the caller fetches and asks again.
             self.needs.extend(needs);
-            return;
+            return None;
         }
-        match is_violation {
-            Ok(false) => {}
-            Ok(true) => self.tell(rule, host, event, container, limits, arena),
-            Err(error) => self.fail(rule, container, error),
-        }
+        Some(is_violation)
     }
 
     /// Puts a violation into words. It stays one, whatever happens to the words.

@@ -85,6 +85,10 @@ impl Asked<'_> {
     /// Whether the rule reads the same of both objects, and of the containers of this name if it runs per container.
     fn is_unchanged(&self, container: Option<&str>) -> bool {
         let Asked { rule, old, new, .. } = self;
+        // It stands for many, of which some may be new.
+        if rule.per_container && container.is_none() {
+            return false;
+        }
         let [old_container, new_container] = [old, new].map(|roots| roots.containers.get(container?).copied());
         // A container that was not there, or that ran as another type of container, is not the one that violated.
         let container_type = |container: Option<(ContainerType, Node<'_>)>| container.map(|(kind, _)| kind);

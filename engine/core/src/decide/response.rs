@@ -4,12 +4,15 @@ use serde_json::{Value, json};
 
 use super::{Decision, Finding, Reason};
 
+/// Causes of a refusal that are told one by one. Clients show the message, which says how many there are.
+const MAX_CAUSES: usize = 100;
+
 impl Decision {
     /// The AdmissionReview that answers the request of this uid.
     pub fn response(&self, uid: &str) -> Value {
         let mut response = json!({"uid": uid, "allowed": self.is_allowed()});
         if !self.is_allowed() {
-            let causes: Vec<Value> = self.denials.iter().map(Reason::cause).collect();
+            let causes: Vec<Value> = self.denials.iter().take(MAX_CAUSES).map(Reason::cause).collect();
             response["status"] = json!({
                 "code": 403,
                 "reason": "Forbidden",

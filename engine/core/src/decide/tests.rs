@@ -175,6 +175,28 @@ fn a_change_of_what_the_rule_reads_is_judged() {
 }
 
 #[test]
+fn of_more_containers_than_anybody_reads_some_may_be_new() {
+    let pod = |count: usize| {
+        let container = |number| format!("{{name: c{number}, image: a, securityContext: {{privileged: true}}}}");
+        let containers: Vec<String> = (0..count).map(container).collect();
+        format!("spec: {{containers: [{}]}}", containers.join(", "))
+    };
+    let decide = |count: usize| {
+        let (rules, _) = rules(PRIVILEGED);
+        let kind = Kinds::builtin().get("", "Pod").unwrap();
+        let pod = documents(&format!("metadata: {{name: web, namespace: shop}}\n{}", pod(count))).remove(0);
+        let pod = Object::kept(pod.root(), kind);
+        let event = Event::of(pod.visible(), kind, "v1", Operation::Update, None, Default::default());
+        let event = Event { old_object: Some(pod.visible()), ..event };
+        let (lookup, limits) = (Objects(Vec::new()), Limits::default());
+        let evaluation = evaluate(&rules, &lookup, &event, &limits);
+        Decision::of(&evaluation, &rules, &lookup, &event, &limits, POLICY)
+    };
+    assert!(decide(100).is_allowed());
+    assert_eq!(decide(101).message(), "privileged: containers that are not named here: 1");
+}
+
+#[test]
 fn a_rule_about_the_change_itself_is_never_excused() {
     check(
         "

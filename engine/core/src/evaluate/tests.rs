@@ -69,6 +69,21 @@ fn a_rule_that_mentions_container_runs_for_each() {
 }
 
 #[test]
+fn of_more_containers_than_anybody_reads_the_rest_is_counted() {
+    let containers: Vec<String> = (0..250).map(|number| format!("{{name: c{number}, image: a}}")).collect();
+    let pod = format!("apiVersion: v1\nkind: Pod\nmetadata: {{name: a}}\nspec: {{containers: [{}]}}", containers.join(", "));
+    let told = |expression: &str| {
+        let (rules, _) = rules(&pod_rule(expression));
+        judge(&rules, &objects(&pod)[0], &Objects(Vec::new()))
+    };
+    let violated = told("container.image.tag == 'latest'");
+    assert_eq!(violated.lines().count(), MAX_TOLD + 1);
+    assert_eq!(violated.lines().last(), Some("r: containers that are not named here: 150"));
+    // What fails has failed, however often.
+    assert_eq!(told("int(container.name) > 1").matches("container c").count(), MAX_TOLD);
+}
+
+#[test]
 fn a_rule_that_does_not_runs_once() {
     check(
         &pod_rule("spec.hostNetwork == true"),
