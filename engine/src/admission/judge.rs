@@ -125,7 +125,8 @@ impl Judge {
         let begin = Instant::now();
         let limits = DocumentLimits::default();
         let limits = DocumentLimits { depth: limits.depth + LEVELS_AROUND, ..limits };
-        let options = Options { interning: Interning::LookUpOnly, limits, ..Options::default() };
+        let options =
+            Options { drop: Review::unseen(), interning: Interning::LookUpOnly, limits, ..Options::default() };
         let document = Document::parse(body, &options)?;
         let about = About::of(document.root())?;
         let snapshot = self.in_force.now();
