@@ -49,13 +49,14 @@ pub fn review() -> Value {
     pod["metadata"]["managedFields"] = json!([made["metadata"]["managedFields"][0]]);
     pod["status"] = json!({"phase": "Pending", "qosClass": "Burstable"});
     let name = pod["metadata"]["name"].clone();
-    envelope("CREATE", &name, &pod, &Value::Null)
+    envelope("CREATE", ("Pod", "pods"), &name, &pod, &Value::Null)
 }
 
 /// What somebody may send who wants to take memory: as large as the engine takes, each small thing as often as it fits.
 pub fn hostile() -> Vec<Hostile> {
     let texts = (0..).map(|number: u64| format!("\"{number:x}\""));
     let keys = (0..).map(|number: u64| format!("\"{number:x}\":0"));
+    let values = (0..).map(|number: u64| format!("\"{number:x}\":\"\""));
     let named = (0..).map(|number: u64| format!(r#"{{"name":"c{number:x}"}}"#));
     // As the API server sends containers of which nobody has said more than their name and image.
     let filled = (0..).map(|number: u64| {
@@ -66,49 +67,70 @@ pub fn hostile() -> Vec<Hostile> {
     let again = |text: &'static str| std::iter::repeat_with(move || text.to_owned());
     let deep = format!("{}{}", "[".repeat(DEEPEST), "]".repeat(DEEPEST));
     let deep = std::iter::repeat_with(move || deep.clone());
+    let pod = ("Pod", "pods");
     [
-        ("small objects", update("x", '[', ']', again(r#"{"a":1}"#))),
-        ("small objects with text", update("x", '[', ']', again(r#"{"name":"a"}"#))),
-        ("numbers", update("x", '[', ']', again("1"))),
-        ("empty lists", update("x", '[', ']', again("[]"))),
-        ("texts, each another", update("x", '[', ']', texts)),
-        ("keys, each another", update("x", '{', '}', keys)),
-        ("lists in lists", update("x", '[', ']', deep)),
-        ("containers with a name", update("containers", '[', ']', named)),
-        ("containers as the API server fills them", update("containers", '[', ']', filled)),
+        ("small objects", update(pod, "spec", list("x", again(r#"{"a":1}"#)))),
+        ("small objects with text", update(pod, "spec", list("x", again(r#"{"name":"a"}"#)))),
+        ("numbers", update(pod, "spec", list("x", again("1")))),
+        ("empty lists", update(pod, "spec", list("x", again("[]")))),
+        ("texts, each another", update(pod, "spec", list("x", texts))),
+        ("keys, each another", update(pod, "spec", entries(keys))),
+        ("lists in lists", update(pod, "spec", list("x", deep))),
+        ("containers with a name", update(pod, "spec", list("containers", named))),
+        ("containers as the API server fills them", update(pod, "spec", list("containers", filled))),
+        ("a Secret with many keys", update(("Secret", "secrets"), "data", entries(values))),
     ]
     .map(|(name, body)| Hostile { name, body })
     .into()
 }
 
-/// An update of a pod, in which both objects have as many of some elements as fit.
-fn update(field: &str, begin: char, end: char, elements: impl Iterator<Item = String>) -> String {
-    const PLACE: &str = "\"PLACE\"";
-    // With what has to be left out before rules see the object.
-    let pod = json!({
-        "apiVersion": "v1", "kind": "Pod",
-        "metadata": {"name": "hostile", "namespace": "default", "managedFields": [{"manager": "kubectl"}]},
-        "spec": {field: "PLACE"},
-    });
-    let around = envelope("UPDATE", &json!("hostile"), &pod, &pod).to_string();
-    let room = (LARGEST - around.len()) / 2;
-    let mut list = String::from(begin);
-    for element in elements {
-        if list.len() + element.len() + 2 > room {
-            break;
-        }
-        if list.len() > 1 {
-            list.push(',');
-        }
-        list.push_str(&element);
-    }
-    list.push(end);
-    around.replace(PLACE, &list)
+/// What is repeated, and what is around it.
+struct Repeated<I> {
+    before: String,
+    elements: I,
+    after: &'static str,
 }
 
-fn envelope(operation: &str, name: &Value, object: &Value, old_object: &Value) -> Value {
-    let kind = json!({"group": "", "version": "v1", "kind": "Pod"});
-    let resource = json!({"group": "", "version": "v1", "resource": "pods"});
+/// A list of some elements, as the one field of an object.
+fn list<I: Iterator<Item = String>>(name: &str, elements: I) -> Repeated<I> {
+    Repeated { before: format!("{{\"{name}\":["), elements, after: "]}" }
+}
+
+/// An object of some entries.
+fn entries<I: Iterator<Item = String>>(elements: I) -> Repeated<I> {
+    Repeated { before: "{".to_owned(), elements, after: "}" }
+}
+
+/// An update of an object, in which both its versions have as much of something as fits.
+fn update(kind: (&str, &str), field: &str, repeated: Repeated<impl Iterator<Item = String>>) -> String {
+    const PLACE: &str = "\"PLACE\"";
+    // With what has to be left out before rules see the object.
+    let object = json!({
+        "apiVersion": "v1", "kind": kind.0,
+        "metadata": {"name": "hostile", "namespace": "default", "managedFields": [{"manager": "kubectl"}]},
+        field: "PLACE",
+    });
+    let around = envelope("UPDATE", kind, &json!("hostile"), &object, &object).to_string();
+    let room = (LARGEST - around.len()) / 2;
+    let Repeated { before: mut text, elements, after } = repeated;
+    let empty = text.len();
+    for element in elements {
+        if text.len() + element.len() + 1 + after.len() > room {
+            break;
+        }
+        if text.len() > empty {
+            text.push(',');
+        }
+        text.push_str(&element);
+    }
+    text.push_str(after);
+    around.replace(PLACE, &text)
+}
+
+/// A review about an object of a kind and its resource.
+fn envelope(operation: &str, (kind, resource): (&str, &str), name: &Value, object: &Value, old_object: &Value) -> Value {
+    let kind = json!({"group": "", "version": "v1", "kind": kind});
+    let resource = json!({"group": "", "version": "v1", "resource": resource});
     let options = if operation == "CREATE" { "CreateOptions" } else { "UpdateOptions" };
     json!({
         "kind": "AdmissionReview", "apiVersion": "admission.k8s.io/v1",

@@ -78,9 +78,9 @@ fn of_more_containers_than_anybody_reads_the_rest_is_counted() {
     };
     let violated = told("container.image.tag == 'latest'");
     assert_eq!(violated.lines().count(), MAX_TOLD + 1);
-    assert_eq!(violated.lines().last(), Some("r: containers that are not named here: 150"));
+    assert_eq!(violated.lines().last(), Some("r: containers that are not named here: 150 (nothing)"));
     // What fails has failed, however often.
-    assert_eq!(told("int(container.name) > 1").matches("container c").count(), MAX_TOLD);
+    assert_eq!(told("int(container.name) > 1").lines().count(), MAX_TOLD);
 }
 
 #[test]

@@ -31,9 +31,9 @@ fn main() -> Result<(), Box<dyn Error>> {
     if !(9_500..10_500).contains(&review.len()) {
         return Err(format!("the review has {} bytes, and not about 10 KB", review.len()).into());
     }
+    fs::create_dir_all(folder.join("hostile"))?;
     fs::write(folder.join("review.json"), review)?;
     fs::write(folder.join("pod.json"), created_pod().to_string())?;
-    fs::create_dir_all(folder.join("hostile"))?;
     for hostile in hostile() {
         fs::write(folder.join("hostile").join(format!("{}.json", hostile.name)), hostile.body)?;
     }
