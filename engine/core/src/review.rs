@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use portal_document::Node;
+use portal_document::{Node, Path};
 use portal_expr::Moment;
 
 use crate::{
     event::{Event, Front, Operation, name_of},
     kinds::{Kind, Kinds},
-    object::{Request, is_namespace},
+    object::{Request, dropped_of_reviews, is_namespace},
 };
 
 /// An AdmissionReview that can be judged, with its objects as rules may see them.
@@ -40,6 +40,13 @@ pub enum ReviewError {
     /// There is more in it than a document can hold.
     #[error("the AdmissionReview is too large")]
     TooLarge,
+}
+
+impl Review<'_> {
+    /// What need not be read of a review, because no rule sees it: half of a pod.
+    pub fn unseen() -> &'static [Path] {
+        dropped_of_reviews()
+    }
 }
 
 impl<'a> Review<'a> {

@@ -177,7 +177,8 @@ impl Judge {
 pub(super) fn read_review(body: &[u8]) -> Result<Document, portal_document::Error> {
     let limits = DocumentLimits::default();
     let limits = DocumentLimits { depth: limits.depth + LEVELS_AROUND, ..limits };
-    Document::parse(body, &Options { interning: Interning::LookUpOnly, limits, ..Options::default() })
+    let drop = Review::unseen();
+    Document::parse(body, &Options { drop, interning: Interning::LookUpOnly, limits, ..Options::default() })
 }
 
 impl Settings {
