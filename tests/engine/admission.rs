@@ -3,6 +3,7 @@
 mod asking;
 mod corpus;
 mod existing;
+mod flow;
 mod judging;
 mod lockout;
 mod routing;
@@ -68,7 +69,8 @@ spec:
 /// A cluster that is guarded by the rules above.
 fn guarded(flags: &[&str]) -> Guarded {
     let definitions = [definition("widgets", "Widget")];
-    let guarded = Guarded::guard(Guarded::prepare(&definitions), RULES, &definitions, flags);
+    let flags = [&["--decision-log=all"], flags].concat();
+    let guarded = Guarded::guard(Guarded::prepare(&definitions), RULES, &definitions, &flags);
     guarded.wait_until_refused("bank");
     guarded
 }
