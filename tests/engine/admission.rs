@@ -5,6 +5,7 @@ mod corpus;
 mod existing;
 mod flow;
 mod judging;
+mod load;
 mod lockout;
 mod routing;
 mod served;
