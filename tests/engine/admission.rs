@@ -1,6 +1,7 @@
 //! `portal engine --admission` behind a real API server, with `kubectl` as the client.
 
 mod asking;
+mod cases;
 mod corpus;
 mod existing;
 mod flow;
