@@ -1,9 +1,12 @@
 //! `portal engine --admission` behind a real API server, with `kubectl` as the client.
 
 mod asking;
+mod cases;
 mod corpus;
 mod existing;
+mod flow;
 mod judging;
+mod load;
 mod lockout;
 mod routing;
 mod served;
@@ -68,7 +71,8 @@ spec:
 /// A cluster that is guarded by the rules above.
 fn guarded(flags: &[&str]) -> Guarded {
     let definitions = [definition("widgets", "Widget")];
-    let guarded = Guarded::guard(Guarded::prepare(&definitions), RULES, &definitions, flags);
+    let flags = [&["--decision-log=all"], flags].concat();
+    let guarded = Guarded::guard(Guarded::prepare(&definitions), RULES, &definitions, &flags);
     guarded.wait_until_refused("bank");
     guarded
 }

@@ -107,22 +107,24 @@ pub struct RuleSet {
 
 impl JudgedKind {
     /// The version that objects must be converted to before the rule can judge them: the one that the API server prefers of those
-    /// that the rule names. None if it judges whatever is served, because it names no version or all of them.
+    /// that the rule names. None if it names no version and judges whatever is served.
     ///
-    /// It is one version even if the rule names two, so that a request comes to the rule once.
+    /// Whether there is one depends on the rule alone. If it depended on what is served too, a kind that gets another version would move
+    /// the rule to another entry of the webhook configuration, and nobody would ask it until that is made anew. It is one version even
+    /// if the rule names two, so that a request comes to the rule once.
     pub fn pinned(&self) -> Option<&str> {
-        let is_named = |version: &&String| self.versions.contains(version);
-        let names_all = self.versions.is_empty() || self.kind.versions.iter().all(|version| is_named(&version));
-        if names_all { None } else { self.kind.versions.iter().find(is_named).map(String::as_str) }
+        let preferred = self.kind.versions.iter().find(|version| self.versions.contains(version));
+        preferred.or(self.versions.first()).map(String::as_str)
     }
 
     /// Whether the rule judges objects that are written in a version. Those that come by an entry of the webhook configuration for
-    /// pinned versions have been converted to one.
+    /// pinned versions have been converted to one, which need not be the one that is preferred now.
     pub(crate) fn takes(&self, version: &str, entry: Option<Entry>) -> bool {
+        let is_named = || self.versions.iter().any(|named| named == version);
         match entry {
-            Some(Entry { pinned: true, .. }) => self.pinned() == Some(version),
-            Some(Entry { pinned: false, .. }) => self.pinned().is_none(),
-            None => self.versions.is_empty() || self.versions.iter().any(|named| named == version),
+            Some(Entry { pinned: true, .. }) => is_named(),
+            Some(Entry { pinned: false, .. }) => self.versions.is_empty(),
+            None => self.versions.is_empty() || is_named(),
         }
     }
 

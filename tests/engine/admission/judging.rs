@@ -164,8 +164,7 @@ impl Guarded {
         for (number, definition) in definitions.iter().enumerate() {
             fs::write(files.path(&format!("definitions/{number}.yaml")), definition.to_string()).unwrap();
         }
-        let flags = [&["--decision-log=all"], flags].concat();
-        let judging = files.judge(None, &cluster.kubeconfig(), &flags);
+        let judging = files.judge(None, &cluster.kubeconfig(), flags);
         Guarded { judging, cluster }
     }
 

@@ -150,3 +150,33 @@ async fn requests_come_by_their_kind_version_and_namespace_and_no_other_way() {
         cluster.kubectl(&["delete", "validatingwebhookconfiguration", "portal-default", "--ignore-not-found"]).is_ok()
     });
 }
+
+#[test]
+fn a_rule_for_one_version_goes_on_when_its_kind_gets_another() {
+    let first = [definition("widgets", "Widget")];
+    let guarded = Guarded::guard(Guarded::prepare(&first), RULES, &first, &[]);
+    guarded.wait_until_refused("shop");
+    let large = |version: &str| {
+        let object = json!({
+            "apiVersion": format!("acme.io/{version}"), "kind": "Widget", "metadata": {"name": "large"}, "spec": {"size": 5},
+        });
+        let create = ["--namespace", "shop", "create", "--dry-run=server", "--filename", "-"];
+        guarded.kubectl(&create, &object.to_string())
+    };
+    let is_refused =
+        |output: &std::process::Output| String::from_utf8_lossy(&output.stderr).contains("of-one-version: ");
+    eventually("the rule refuses", || is_refused(&large("v1")));
+    // The configuration stays as it was made: whoever makes it comes later than the engine, which sees the new version at once.
+    crate::engine::apply(&guarded.cluster, &widgets());
+    eventually("the second version is served", || {
+        let output = large("v2");
+        !String::from_utf8_lossy(&output.stderr).contains("no matches for kind")
+    });
+    let began = std::time::Instant::now();
+    while began.elapsed() < std::time::Duration::from_secs(3) {
+        for version in ["v1", "v2"] {
+            let output = large(version);
+            assert!(is_refused(&output), "{version}: {}", String::from_utf8_lossy(&output.stderr));
+        }
+    }
+}

@@ -35,6 +35,9 @@ pub struct Cluster {
     keeper: Held,
 }
 
+/// How long the API server may take to come back. A machine may be busy beside it.
+const RESTART_TIMEOUT: Duration = Duration::from_secs(120);
+
 /// How long the record of requests may lag behind.
 const AUDIT_TIMEOUT: Duration = Duration::from_secs(10);
 
@@ -189,6 +192,26 @@ impl Cluster {
             }
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
+    }
+
+    /// Kills the API server, starts it again, and waits until it is ready. What it has stored is there.
+    pub fn restart_api_server(&self) -> anyhow::Result<()> {
+        if self.size == Size::Full {
+            bail!("the API server of a full cluster is out of reach for its keeper");
+        }
+        let (before, keeper) = (self.state.restarts(), self.state.description()?.keeper);
+        let status = Command::new("kill").args(["-USR1", &keeper.to_string()]).status()?;
+        if !status.success() {
+            bail!("the keeper of the cluster is gone");
+        }
+        let deadline = Instant::now() + RESTART_TIMEOUT;
+        while self.state.restarts() == before {
+            if Instant::now() > deadline {
+                bail!("the API server did not come back within {RESTART_TIMEOUT:?}");
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        Ok(())
     }
 
     /// Brings an image archive onto the node.

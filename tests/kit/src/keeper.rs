@@ -52,8 +52,13 @@ pub enum Report {
 /// A component that runs.
 struct Component {
     name: &'static str,
+    /// What it was started with, in order to start it again.
+    arguments: Vec<String>,
     process: Child,
 }
+
+/// The one component that a test may ask to be started anew.
+const API_SERVER: &str = "kube-apiserver";
 
 /// How long each stage of the start may take. Generous: a machine may be busy compiling beside it.
 const STAGE_TIMEOUT: Duration = Duration::from_secs(120);
@@ -75,6 +80,7 @@ pub async fn keep(request: Request) -> anyhow::Result<()> {
     // Taken before anything starts: a signal during the start must not leave anything behind.
     let mut interrupt = signal(SignalKind::interrupt())?;
     let mut terminate = signal(SignalKind::terminate())?;
+    let mut restart = signal(SignalKind::user_defined1())?;
     let over = async {
         let closed = async {
             if request.detached {
@@ -99,7 +105,12 @@ pub async fn keep(request: Request) -> anyhow::Result<()> {
             return report(&Report::Failed(reason));
         }
         report(&Report::Ready(state.root().to_owned()))?;
-        let ended = first_to_end(&mut components).await;
+        let ended = loop {
+            tokio::select! {
+                ended = first_to_end(&mut components) => break ended,
+                _ = restart.recv() => restart_api_server(&state, &mut components).await?,
+            }
+        };
         // Whoever uses the cluster sees its calls fail; the logs that say why are kept.
         eprintln!("{ended}");
         state.keep_logs(&cache)?;
@@ -222,7 +233,7 @@ async fn start_full(
         .kill_on_drop(true);
     let mut process = command.spawn().context("could not start the namespaces of the cluster")?;
     let stdout = process.stdout.take().expect("it was asked to be piped");
-    components.push(Component { name: "inside", process });
+    components.push(Component { name: "inside", arguments: Vec::new(), process });
     tokio::spawn(pass_through(listener, state.api_socket()));
     let mut line = String::new();
     // Four stages follow each other inside, each with its own deadline and its own message.
@@ -247,13 +258,9 @@ async fn start_control_plane(
     let own = if size == Size::Full { "admin-inside" } else { "admin" };
     let kubeconfig = components::write_kubeconfig(state, own, "admin", ports.api)?;
     components.push(launch(state, programs, "etcd", components::etcd(state, ports))?);
-    components.push(launch(state, programs, "kube-apiserver", components::api_server(state, ports, size)?)?);
+    components.push(launch(state, programs, API_SERVER, components::api_server(state, ports, size)?)?);
     let client = client_of(&kubeconfig).await?;
-    until("the API server is ready", components, async || {
-        let request = http::Request::get("/readyz").body(Vec::new()).expect("a constant path is a valid one");
-        client.request_text(request).await.is_ok()
-    })
-    .await?;
+    until_api_server_is_ready(&client, components).await?;
     if size == Size::Core {
         return Ok(());
     }
@@ -288,17 +295,39 @@ async fn start_node(state: &State, id: &str, programs: &Path, components: &mut V
     .await
 }
 
+/// Kills the API server and starts it again, with all that it has stored.
+async fn restart_api_server(state: &State, components: &mut [Component]) -> anyhow::Result<()> {
+    let programs = state.description()?.programs;
+    let Some(component) = components.iter_mut().find(|component| component.name == API_SERVER) else {
+        bail!("this keeper has no API server of its own");
+    };
+    component.process.kill().await?;
+    *component = launch(state, &programs, API_SERVER, component.arguments.clone())?;
+    let client = admin_client(state).await?;
+    until_api_server_is_ready(&client, components).await?;
+    state.count_restart()
+}
+
+async fn until_api_server_is_ready(client: &Client, components: &mut [Component]) -> anyhow::Result<()> {
+    until("the API server is ready", components, async || {
+        let request = http::Request::get("/readyz").body(Vec::new()).expect("a constant path is a valid one");
+        client.request_text(request).await.is_ok()
+    })
+    .await
+}
+
 fn launch(state: &State, programs: &Path, name: &'static str, arguments: Vec<String>) -> anyhow::Result<Component> {
-    let log = File::create(state.log(name)).with_context(|| format!("could not write the log of {name}"))?;
+    let log = File::options().create(true).append(true).open(state.log(name));
+    let log = log.with_context(|| format!("could not write the log of {name}"))?;
     let process = Command::from(dying_with_us(programs.join(name)))
-        .args(arguments)
+        .args(&arguments)
         .stdin(Stdio::null())
         .stdout(log.try_clone()?)
         .stderr(log)
         .kill_on_drop(true)
         .spawn()
         .with_context(|| format!("could not start {name}"))?;
-    Ok(Component { name, process })
+    Ok(Component { name, arguments, process })
 }
 
 /// Waits until a condition holds, or a component ends, or the time is up.

@@ -181,6 +181,16 @@ impl State {
         Ok(serde_json::from_slice(&fs::read(self.root.join("cluster.json"))?)?)
     }
 
+    /// Writes down that the API server was started anew, and is ready.
+    pub fn count_restart(&self) -> anyhow::Result<()> {
+        Ok(fs::write(self.root.join("restarts"), (self.restarts() + 1).to_string())?)
+    }
+
+    /// How often the API server was started anew.
+    pub fn restarts(&self) -> u32 {
+        fs::read_to_string(self.root.join("restarts")).ok().and_then(|text| text.parse().ok()).unwrap_or(0)
+    }
+
     /// The last lines in the logs that look like errors, for a person who has to find out why.
     pub fn last_errors(&self) -> String {
         let mut found = Vec::new();

@@ -137,6 +137,7 @@ fn faults() -> Vec<Suite> {
         program("storms", "cluster", "core::fault_proxy::storms::"),
         program("histories", "cluster", "engine::histories::"),
         program("day", "cluster", "engine::day::"),
+        program("load", "cluster", "engine::admission::load::"),
     ]
 }
 

@@ -6,7 +6,9 @@ use expect_test::{Expect, expect};
 use super::*;
 use crate::{
     event::{Entry, Operation},
-    testing::{Objects, creation, judge, objects, rules},
+    kinds::{Kind, Kinds},
+    language::ExprEngine,
+    testing::{Objects, creation, judge, objects, rules, rules_with},
 };
 
 /// Compiles rules, judges an object by them, and compares what comes out.
@@ -315,6 +317,44 @@ fn a_rule_is_asked_by_one_entry_of_the_webhook_configuration() {
     assert_eq!(judges(any, "v2"), ["any"]);
     assert_eq!(judges(pinned, "v1"), ["old"]);
     assert_eq!(judges(pinned, "v2"), ["new"]);
+}
+
+#[test]
+fn a_rule_stays_with_its_entry_when_its_kind_gets_or_loses_a_version() {
+    let widget = |versions: &[&str]| Kind {
+        group: "acme.io".to_owned(),
+        kind: "Widget".to_owned(),
+        plural: "widgets".to_owned(),
+        versions: versions.iter().map(|version| (*version).to_owned()).collect(),
+        namespaced: true,
+        subresources: Vec::new(),
+    };
+    let rule = |name: &str, versions: &[&str]| {
+        let kind = |version: &&str| format!("{{group: acme.io, kind: Widget, version: {version:?}}}");
+        let kinds: Vec<String> = versions.iter().map(kind).collect();
+        format!("name: {name}\nmatch: {{gvk: [{}]}}\nrule: metadata.name == 'a'\n", kinds.join(", "))
+    };
+    let object = objects("{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: shop}}").remove(0);
+    let [any, pinned, ..] = Entry::ALL.map(Some);
+    let judges = |yaml: &str, served: &[&str], entry, version| {
+        let kinds = Kinds::builtin().with([widget(served)]);
+        let (rules, problems) = rules_with(yaml, &kinds, &ExprEngine);
+        assert_eq!(problems, Vec::<String>::new());
+        let kind = kinds.get("acme.io", "Widget").unwrap();
+        let event = Event { entry, version, kind, ..creation(&object) };
+        !evaluate(&rules, &Objects(Vec::new()), &event, &Limits::default()).violations.is_empty()
+    };
+    for served in [&["v1"][..], &["v1", "v2"], &["v2", "v1"]] {
+        let one = rule("one", &["v1"]);
+        assert!(judges(&one, served, pinned, "v1") && !judges(&one, served, any, "v1"), "{served:?}");
+        let all = rule("any", &["*"]);
+        assert!(judges(&all, served, any, "v1") && !judges(&all, served, pinned, "v1"), "{served:?}");
+    }
+    // Whichever of its versions was preferred when the configuration was made.
+    let both = rule("both", &["v1", "v2"]);
+    for served in [["v1", "v2"], ["v2", "v1"]] {
+        assert!(judges(&both, &served, pinned, "v1") && judges(&both, &served, pinned, "v2"));
+    }
 }
 
 #[test]

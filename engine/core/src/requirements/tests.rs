@@ -348,9 +348,10 @@ match: {gvk: [{kind: ConfigMap, version: v1}]}
 rule: object.data.a == 'b'
 ",
         expect![[r#"
-            webhook: create,update /v1 configmaps Namespaced: everywhere for there-is-no-other
-            webhook: create,update autoscaling/v2,v1 horizontalpodautoscalers Namespaced: everywhere for any, all
+            webhook: create,update autoscaling/v2,v1 horizontalpodautoscalers Namespaced: everywhere for any
+            webhook for v1: create,update /v1 configmaps Namespaced: everywhere for there-is-no-other
             webhook for v1: update autoscaling/v1 horizontalpodautoscalers Namespaced: everywhere for old
+            webhook for v2: create,update autoscaling/v2 horizontalpodautoscalers Namespaced: everywhere for all
         "#]],
     );
 }

@@ -193,6 +193,10 @@ fn a_rule_that_pins_versions_has_an_entry_with_one_of_them() {
               NotIn kube-node-lease,kube-public,kube-system,portal-system
               if not-by-portal
               CREATE autoscaling/v1 horizontalpodautoscalers Namespaced
+            rules-v2 Fail /validate/cluster-pinned
+              NotIn kube-node-lease,kube-public,kube-system,portal-system
+              if not-by-portal
+              CREATE autoscaling/v2 horizontalpodautoscalers Namespaced
         "#]],
     );
 }
