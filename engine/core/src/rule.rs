@@ -2,6 +2,7 @@
 
 pub(crate) mod comment;
 pub(crate) mod matching;
+pub(crate) mod quoting;
 pub mod message;
 
 pub mod compile;

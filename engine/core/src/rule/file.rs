@@ -9,7 +9,7 @@ use crate::{
     rule::{
         comment,
         diagnostic::{Diagnostic, Step, document_steps},
-        load,
+        load, quoting,
         source::{Origin, RuleSource},
     },
 };
@@ -44,6 +44,8 @@ pub const HOW_TO_BEGIN: &str = "a rule has `apiVersion: portal.io/v1alpha1` and 
 /// beside the rules that name its kind.
 pub fn read(manifest: &Manifest) -> RuleFile {
     let (documents, problems) = manifest.documents(Interning::LookUpOnly);
+    let problems = problems.into_iter().map(|problem| with_way_out(manifest, problem)).collect::<Vec<_>>();
+    let may_have_tags = quoting::may_have_tags(manifest.text_from(0));
     let mut file = RuleFile { is_empty: documents.is_empty() && problems.is_empty(), problems, ..RuleFile::default() };
     for placed in &documents {
         for item in items(placed.document.root()) {
@@ -65,6 +67,11 @@ pub fn read(manifest: &Manifest) -> RuleFile {
                 }
                 continue;
             }
+            let tagged = if may_have_tags { tagged(manifest, placed.line, &base) } else { Vec::new() };
+            if !tagged.is_empty() {
+                file.problems.extend(tagged);
+                continue;
+            }
             let origin = Origin::File { path: manifest.file().to_owned(), line: placed.line };
             match load::load(object, origin, base) {
                 Ok(source) => file.sources.push(source),
@@ -73,6 +80,30 @@ pub fn read(manifest: &Manifest) -> RuleFile {
         }
     }
     file
+}
+
+/// What is wrong with the YAML of a file, with the way out where it is that of a text.
+fn with_way_out(manifest: &Manifest, problem: Problem) -> Problem {
+    let way_out = problem.line.and_then(|line| quoting::unreadable(manifest.text_from(line)));
+    match way_out {
+        Some(way_out) => Problem { message: format!("{}: {way_out}", problem.message), ..problem },
+        None => problem,
+    }
+}
+
+/// The texts of a rule of which YAML leaves out the beginning. The rule that is left must never be judged by.
+fn tagged(manifest: &Manifest, line: usize, base: &[Step]) -> Vec<Problem> {
+    let mut problems = Vec::new();
+    for field in quoting::fields() {
+        for way in [&["spec", field][..], &[field][..]] {
+            let steps: Vec<Step> =
+                base.iter().cloned().chain(way.iter().map(|name| Step::Field((*name).to_owned()))).collect();
+            let Some((at, column)) = manifest.locate(line, &document_steps(&steps)) else { continue };
+            let found = quoting::tagged(manifest.text_from(at), column, field);
+            problems.extend(found.map(|message| manifest.problem(Some(at), Some(column), message)));
+        }
+    }
+    problems
 }
 
 impl Other {
