@@ -9,6 +9,7 @@ pub(crate) mod pod;
 mod tests;
 mod types;
 
+use std::collections::HashMap;
 use std::sync::{Arc, LazyLock};
 
 use portal_expr::{
@@ -17,7 +18,7 @@ use portal_expr::{
 
 use crate::{
     context::types::{Identity, KindTypes, TYPES, Types},
-    event::Operation,
+    event::{Operation, POD_SUBRESOURCES},
     kinds::Kind,
 };
 
@@ -47,6 +48,11 @@ pub(crate) const SECCOMP_PROFILE_TYPE: ComputedId = ComputedId(5);
 /// How many types an object may be of. The language keeps no more of them apart, and would take everything for possible.
 const MAX_TYPES: usize = 8;
 
+/// The subresources of Kubernetes that rules are for.
+const SUBRESOURCES: [&str; 11] = [
+    "approval", "attach", "binding", "eviction", "exec", "log", "portforward", "proxy", "scale", "status", "token",
+];
+
 /// The operations that a rule is asked about if it does not say.
 const DEFAULT_OPERATIONS: [Operation; 2] = [Operation::Create, Operation::Update];
 
@@ -61,10 +67,15 @@ pub(crate) struct Judged<'a> {
     pub(crate) has_pods: bool,
     /// The operations that are judged.
     pub(crate) operations: &'a [Operation],
+    /// The subresources that are judged beside the objects.
+    pub(crate) subresources: &'a [String],
 }
 
 /// What is the same for all rules for pods: the types, and what people look for under other names.
 static WITH_PODS: LazyLock<Schema> = LazyLock::new(|| hints::hinted(&TYPES.schema, true));
+
+/// What lookups give, of the kinds of Kubernetes.
+static LOOKUPS: LazyLock<Arc<HashMap<String, Vec<Shape>>>> = LazyLock::new(|| Arc::new(TYPES.lookups()));
 
 /// The same for other kinds.
 static WITHOUT_PODS: LazyLock<Schema> = LazyLock::new(|| hints::hinted(&TYPES.schema, false));
@@ -95,6 +106,7 @@ pub(crate) fn schema(judged: Judged<'_>) -> Schema {
                     Shape::list(Shape::Any),
                 ),
             ],
+            results: Arc::clone(&LOOKUPS),
         })
     };
     schema.add_required_root("object", object);
@@ -103,7 +115,13 @@ pub(crate) fn schema(judged: Judged<'_>) -> Schema {
         Identity::Name | Identity::NameAndNamespace => schema.add_required_root("metadata", metadata),
     };
     let operations = Arc::new(operations(judged.operations));
+    let subresources = Arc::new(subresources(judged));
+    let is_namespaced = !judged.kinds.is_empty() && judged.kinds.iter().all(|(kind, _)| kind.namespaced);
     for id in objects_of(&request) {
+        schema.narrow(id, "subResource", Field::optional(Shape::Word(Arc::clone(&subresources))));
+        if is_namespaced {
+            schema.narrow(id, "namespace", Field::required(Shape::Text));
+        }
         schema.narrow(id, "operation", Field::required(Shape::Word(Arc::clone(&operations))));
     }
     schema.add_required_root("request", request);
@@ -135,6 +153,24 @@ fn operations(judged: &[Operation]) -> Words {
         said_by,
         left_out: others.map(advice).collect(),
     }
+}
+
+/// The subresources that a rule is asked about, and how it would be asked about others.
+fn subresources(judged: Judged<'_>) -> Words {
+    let mut listed: Vec<String> = judged.subresources.to_vec();
+    if judged.kinds.is_empty() || judged.kinds.iter().any(|(kind, _)| kind.group.is_empty() && kind.kind == "Pod") {
+        listed.extend(POD_SUBRESOURCES.map(str::to_owned));
+    }
+    let of_kinds = judged.kinds.iter().flat_map(|(kind, _)| kind.subresources.iter().map(String::as_str));
+    let mut others: Vec<&str> = of_kinds.chain(SUBRESOURCES).filter(|name| !listed.iter().any(|own| own == name)).collect();
+    others.sort_unstable();
+    others.dedup();
+    let advice = |other: &str| {
+        let all = [judged.subresources, &[other.to_owned()]].concat().join(", ");
+        (other.to_owned(), format!("write `subresources: [{all}]` below `match`"))
+    };
+    let left_out = others.into_iter().map(advice).collect();
+    Words { listed, said_by: "`match.subresources`".to_owned(), left_out }
 }
 
 fn objects_of(shape: &Shape) -> Vec<ObjectId> {

@@ -3,16 +3,20 @@
 //!
 //! Nodes are visited in the order in which Go's checker visits them, so that of several mistakes the same one is shown.
 
+mod advice;
 mod calls;
 mod constants;
+mod contradictions;
 mod elsewhere;
 mod form;
 mod guards;
+mod hidden;
 mod hints;
 mod known;
 mod members;
 mod nil;
 mod operators;
+mod patterns;
 mod predicates;
 mod readings;
 #[cfg(test)]
@@ -64,6 +68,7 @@ pub fn compile(source: &str, schema: &Schema, mode: Mode) -> Result<Program, Err
         roots: Vec::new(),
         scopes: Vec::new(),
         present: Vec::new(),
+        asked: Vec::new(),
         empty_tests: Vec::new(),
         facts: Facts::default(),
         calls: Vec::new(),
@@ -131,6 +136,8 @@ struct Compiler<'s> {
     scopes: Vec<Scope<'s>>,
     /// What conditions around the node that is visited have found to be there.
     present: Vec<Way<'s>>,
+    /// What is asked whether it is there, somewhere in the conditions that are joined with the node that is visited.
+    asked: Vec<Way<'s>>,
     /// The lists and maps that were asked whether they are empty.
     empty_tests: Vec<Id>,
     facts: Facts,
@@ -154,6 +161,8 @@ struct Variable<'s> {
 /// What a predicate's body may name.
 struct Scope<'s> {
     item: Known<'s>,
+    /// Whether the elements are texts of the expression, some of which have a `*` or a `?`.
+    has_patterns: bool,
     has_index: bool,
     accumulator: Option<Known<'s>>,
     /// Whether the body looks at the element at all.

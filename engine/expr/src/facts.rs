@@ -1,6 +1,6 @@
 //! What is known about a program before it runs: what it reads, and what it asks the host for.
 
-use crate::schema::Slot;
+use crate::schema::{ComputedId, Slot};
 
 /// What a program reads and calls. Complete: nothing that an evaluation does is missing here, but for `$env`, which only
 /// strict programs have.
@@ -12,8 +12,29 @@ pub struct Facts {
     pub calls: Vec<Vec<ArgumentShape>>,
     /// The arguments of each call that may be nil, although they are given.
     pub doubtful: Vec<Vec<usize>>,
+    /// What texts with computed fields, and those fields, are compared with.
+    pub compared: Vec<Compared>,
     /// Where the time is asked for first, by line and column: the answer depends on when it is asked for.
     pub now: Option<(u32, u32)>,
+}
+
+/// A comparison of a text that has computed fields, or of one of these fields, with a text of the expression.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Compared {
+    /// The field. None for the text that has the fields.
+    pub field: Option<ComputedId>,
+    /// What is compared, as it is written.
+    pub subject: String,
+    /// The operator.
+    pub operator: &'static str,
+    /// The text of the expression.
+    pub text: String,
+    /// Whether what is compared may be missing, and nobody asks.
+    pub may_be_nil: bool,
+    /// The line of the operator, from 1.
+    pub line: u32,
+    /// The column of the operator, from 1.
+    pub column: u32,
 }
 
 /// A part of a root that is read, with everything below it.

@@ -35,6 +35,8 @@ pub(crate) enum Ours {
     Slice,
     /// `x[index]`
     Element,
+    /// `x[key] ?? default`, or `x[key] != nil` where the default says only that nothing is there.
+    ElementOr,
     /// The argument itself.
     Itself,
     /// A function with the arguments of these places.
@@ -67,13 +69,15 @@ pub(crate) const NAMES: [(&str, &str); 14] = [
 ];
 
 /// Words that are operators elsewhere, where the parser expects one.
-pub(crate) const SIGNS: [(&str, &str); 8] = [
+pub(crate) const SIGNS: [(&str, &str); 10] = [
     ("AND", "and"),
     ("OR", "or"),
     ("NOT", "not"),
     ("IN", "in"),
     ("LIKE", "matches"),
+    ("like", "matches"),
     ("is", "=="),
+    ("IS", "=="),
     ("eq", "=="),
     ("ne", "!="),
 ];
@@ -82,7 +86,7 @@ pub(crate) const SIGNS: [(&str, &str); 8] = [
 pub(crate) const LENGTHS: [&str; 4] = ["length", "size", "count", "len"];
 
 /// Functions of other languages by their names, and by the names of what they belong to.
-const FUNCTIONS: [(&str, Ours); 84] = [
+const FUNCTIONS: [(&str, Ours); 103] = [
     ("has", Ours::Present),
     ("defined", Ours::Present),
     ("isDefined", Ours::Present),
@@ -167,10 +171,29 @@ const FUNCTIONS: [(&str, Ours); 84] = [
     ("ip", Ours::Itself),
     ("units.parse", Ours::Builtin("quantity")),
     ("units.parse_bytes", Ours::Builtin("quantity")),
+    ("parseQuantity", Ours::Builtin("quantity")),
+    ("parse_quantity", Ours::Builtin("quantity")),
+    ("toBytes", Ours::Builtin("quantity")),
+    ("cidrContains", Ours::Between(("", 1), Binary::In, ("cidr", 0))),
+    ("cidr_contains", Ours::Between(("", 1), Binary::In, ("cidr", 0))),
+    ("cidrOverlaps", Ours::Between(("", 1), Binary::In, ("cidr", 0))),
+    ("net.cidr_overlap", Ours::Between(("", 1), Binary::In, ("cidr", 0))),
+    ("default", Ours::Operator(Binary::Coalesce)),
+    ("strings.HasPrefix", Ours::Operator(Binary::StartsWith)),
+    ("strings.HasSuffix", Ours::Operator(Binary::EndsWith)),
+    ("strings.Contains", Ours::Operator(Binary::Contains)),
+    ("strings.ToLower", Ours::Builtin("lower")),
+    ("strings.ToUpper", Ours::Builtin("upper")),
+    ("eq", Ours::Operator(Binary::Equal)),
+    ("ne", Ours::Operator(Binary::NotEqual)),
+    ("gt", Ours::Operator(Binary::Greater)),
+    ("ge", Ours::Operator(Binary::GreaterOrEqual)),
+    ("lt", Ours::Operator(Binary::Less)),
+    ("le", Ours::Operator(Binary::LessOrEqual)),
 ];
 
 /// Methods of other languages. Beside these, every builtin that is called as a method is meant as a function.
-const METHODS: [(&str, Ours); 56] = [
+const METHODS: [(&str, Ours); 57] = [
     ("size", Ours::Builtin("len")),
     ("length", Ours::Builtin("len")),
     ("isEmpty", Ours::Empty),
@@ -190,6 +213,7 @@ const METHODS: [(&str, Ours); 56] = [
     ("endswith", Ours::Operator(Binary::EndsWith)),
     ("matches", Ours::Operator(Binary::Matches)),
     ("match", Ours::Operator(Binary::Matches)),
+    ("test", Ours::Flipped(Binary::Matches)),
     ("equals", Ours::Operator(Binary::Equal)),
     ("isGreaterThan", Ours::Operator(Binary::Greater)),
     ("isLessThan", Ours::Operator(Binary::Less)),
@@ -255,6 +279,9 @@ pub(crate) fn method(name: &str, arguments: usize) -> Option<Ours> {
     // `count` without a body counts what is true, which nobody means by it.
     if name == "count" && arguments == 0 {
         return Some(Ours::Builtin("len"));
+    }
+    if name == "get" && arguments == 2 {
+        return Some(Ours::ElementOr);
     }
     METHODS.iter().find(|(theirs, _)| *theirs == name).map(|(_, ours)| *ours).or_else(|| {
         let builtin = crate::builtins::find(name)?;

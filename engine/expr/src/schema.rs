@@ -13,6 +13,10 @@ pub struct Schema {
     objects: Arc<Objects>,
     functions: HashMap<String, Function>,
     hints: Arc<HashMap<String, Hint>>,
+    /// Fields, and maps of texts, of which no text has a `*` or a `?` in it, by their names.
+    unpatterned: Arc<HashSet<&'static str>>,
+    /// What fields that are numbers count as where they are missing, by their names. Others count as 0.
+    defaults: Arc<HashMap<&'static str, &'static str>>,
     /// Fields of which more is known here than where their objects were added.
     narrowed: HashMap<(ObjectId, String), Field>,
     slots: u16,
@@ -76,6 +80,8 @@ pub enum Shape {
     Text,
     /// One of these texts.
     Word(Arc<Words>),
+    /// Text that the host does not show: whether it is there can be asked, and nothing else. With the reason.
+    Hidden(Arc<str>),
     /// An amount, written as text or as a number: `100m`, `1Gi`, `2`.
     Quantity,
     /// A moment. None is in documents: it comes from a function of the host.
@@ -152,6 +158,8 @@ pub struct Calls {
     pub names: std::ops::RangeInclusive<usize>,
     /// The functions.
     pub functions: Vec<Function>,
+    /// What they give behind a name of which more is known, in the order of the functions.
+    pub results: Arc<HashMap<String, Vec<Shape>>>,
 }
 
 /// A function of the host.
@@ -270,10 +278,32 @@ impl Schema {
 
     /// Says what is meant by a path that begins with no root, or that leads to no field: `old` is `request.oldObject`. A path that
     /// ends with `.*` stands for every field that there is not. A path that begins with the name of an object, or of another type, is
-    /// below any value of it, and so is what is meant if it begins with a dot. `because` says why, and may be empty.
+    /// below any value of it, and so is what is meant if it begins with a dot; `{}` in what is meant stands for the value. `because` says
+    /// why, and may be empty.
     pub fn add_hint(&mut self, path: impl Into<String>, instead: impl Into<String>, because: impl Into<String>) {
         let hint = Hint { instead: instead.into(), because: because.into() };
         Arc::make_mut(&mut self.hints).insert(path.into(), hint);
+    }
+
+    /// Says that no text of fields with these names has a `*` or a `?` in it, and none in maps with these names. Whoever compares one
+    /// with such a text means a pattern.
+    pub fn set_unpatterned(&mut self, fields: impl IntoIterator<Item = &'static str>) {
+        self.unpatterned = Arc::new(fields.into_iter().collect());
+    }
+
+    /// Whether no text of a field with this name, or in a map with this name, has a `*` or a `?` in it.
+    pub(crate) fn is_unpatterned(&self, field: &str) -> bool {
+        self.unpatterned.contains(field)
+    }
+
+    /// Says what fields that are numbers count as where they are missing, by their names.
+    pub fn set_defaults(&mut self, defaults: impl IntoIterator<Item = (&'static str, &'static str)>) {
+        self.defaults = Arc::new(defaults.into_iter().collect());
+    }
+
+    /// What a field that is a number counts as where it is missing.
+    pub(crate) fn default_of(&self, field: &str) -> Option<&'static str> {
+        self.defaults.get(field).copied()
     }
 
     /// What is meant by exactly this path.

@@ -68,6 +68,7 @@ impl Pod {
                     always: true,
                     id: FunctionId(7),
                 }],
+                results: Default::default(),
             }),
         );
         schema.add_function(Function {

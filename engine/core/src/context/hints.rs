@@ -102,12 +102,18 @@ const WITHOUT_PODS: [(&str, &str); 4] = [
 
 /// What people look for in values of a type of Kubernetes, and of ours, by the type and the field. What begins with a dot is in the value
 /// itself.
-const TYPES: [(&str, &str, &str); 15] = [
+const TYPES: [(&str, &str, &str); 21] = [
     ("image.digest", ".sha256", ""),
     ("image.repository", ".name", ""),
     ("image.path", ".name", ""),
     ("image.version", ".tag", ""),
     ("image.host", ".registry", ""),
+    ("Container.isInit", ".containerType == \"init\"", ""),
+    ("Container.isInitContainer", ".containerType == \"init\"", ""),
+    ("Container.init", ".containerType == \"init\"", ""),
+    ("Container.isEphemeral", ".containerType == \"ephemeral\"", ""),
+    ("Container.type", ".containerType", ""),
+    ("certificate.expired", ".notAfter < now()", ""),
     ("Container.memory", ".resources.limits.memory", ""),
     ("Container.cpu", ".resources.requests.cpu", ""),
     ("Container.volumes", "spec.volumes", "volumes are the pod's"),
@@ -116,8 +122,8 @@ const TYPES: [(&str, &str, &str); 15] = [
     ("VolumeResourceRequirements.storage", ".requests.storage", ""),
     ("PersistentVolumeClaimSpec.storage", ".resources.requests.storage", ""),
     ("Volume.type", ".hostPath != nil", "a volume has one field for its type"),
-    ("string.tag", "container.image.tag", "an image is plain text here"),
-    ("string.registry", "container.image.registry", "an image is plain text here"),
+    ("string.tag", "image({}).tag", "an image is plain text here"),
+    ("string.registry", "image({}).registry", "an image is plain text here"),
 ];
 
 /// A schema with what is meant by names that there are not.
@@ -127,11 +133,12 @@ pub(super) fn hinted(schema: &Schema, pods: bool) -> Schema {
     for (path, instead) in ANYWHERE.iter().chain(own) {
         schema.add_hint(*path, *instead, "");
     }
-    for (path, instead, because) in TYPES.iter().filter(|(_, instead, _)| pods || instead.starts_with('.')) {
+    for (path, instead, because) in TYPES.iter().filter(|(_, instead, _)| pods || instead.starts_with('.') || instead.contains("{}")) {
         schema.add_hint(*path, *instead, *because);
     }
     // Functions, by their calls.
     schema.add_hint("x509_decode()", "x509", "");
+    schema.add_hint("certificate()", "x509", "");
     schema.add_hint("crypto.x509", "certificates(…)", "");
     if !pods {
         schema.add_hint("spec", "object.spec", "it is that of a pod");

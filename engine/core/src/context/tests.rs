@@ -41,6 +41,7 @@ fn known(kind: &str, path: &str) -> String {
         has_other_bodies: false,
         has_pods: kind.kind == "Pod",
         operations: &Operation::ALL,
+        subresources: &[],
     };
     let schema = schema(judged);
     let mut names = path.split('.');
@@ -252,7 +253,7 @@ fn below_object_nothing_is_computed() {
         "{kind: Pod}",
         "any(object.spec.containers, .image.tag == 'latest')",
         expect![[r#"
-            Error: rule r: rule: 1:36: a value that is string has no field `tag`: an image is plain text here, write `container.image.tag`
+            Error: rule r: rule: 1:36: a value that is string has no field `tag`: an image is plain text here, write `image(.image).tag`
              | any(object.spec.containers, .image.tag == 'latest')
              |                                    ^"#]],
     );
@@ -335,7 +336,7 @@ fn it_is_known_which_words_a_field_can_be() {
 fn it_is_known_what_an_amount_is() {
     check_known("Pod", "container.resources.limits", &format!("{:?}", Shape::map(Shape::Quantity)));
     check_known("Pod", "spec.volumes.emptyDir.sizeLimit", &format!("{:?}", Shape::Quantity));
-    check_known("Service", "object.spec.ports.targetPort", "Any");
+    check_known("Service", "object.spec.ports.targetPort", "OneOf([Int, Text])");
 }
 
 #[test]

@@ -72,12 +72,64 @@ struct Builder {
 /// each has its group and version too: `core/v1/Event`.
 const TABLE: &str = include_str!("fields.txt");
 
+/// Why nothing can be asked about the values of a Secret.
+const SECRET: &str = "the values of a Secret are hidden from rules, which read \"***\"";
+
+/// What Kubernetes takes numbers for that are left out, where that is not 0.
+const DEFAULTS: [(&str, &str); 12] = [
+    ("replicas", "1"),
+    ("minReplicas", "1"),
+    ("periodSeconds", "10"),
+    ("successThreshold", "1"),
+    ("failureThreshold", "3"),
+    ("terminationGracePeriodSeconds", "30"),
+    ("revisionHistoryLimit", "10"),
+    ("progressDeadlineSeconds", "600"),
+    ("backoffLimit", "6"),
+    ("parallelism", "1"),
+    ("successfulJobsHistoryLimit", "3"),
+    ("failedJobsHistoryLimit", "1"),
+];
+
+/// Fields that are a number, or a text such as "25%" or the name of a port.
+const INT_OR_TEXT: [&str; 5] = ["maxSurge", "maxUnavailable", "minAvailable", "port", "targetPort"];
+
+/// Fields of Kubernetes, and maps of texts, of which no text has a `*` or a `?` in it: names of objects, labels, images, and users.
+const UNPATTERNED: [&str; 24] = [
+    "name",
+    "namespace",
+    "generateName",
+    "labels",
+    "matchLabels",
+    "nodeSelector",
+    "image",
+    "registry",
+    "tag",
+    "username",
+    "serviceAccountName",
+    "serviceAccount",
+    "nodeName",
+    "hostname",
+    "subdomain",
+    "schedulerName",
+    "priorityClassName",
+    "runtimeClassName",
+    "ingressClassName",
+    "storageClassName",
+    "volumeName",
+    "claimName",
+    "secretName",
+    "configMapName",
+];
+
 /// All types, for all rules.
 pub(crate) static TYPES: LazyLock<Types> = LazyLock::new(Types::read);
 
 impl Types {
     fn read() -> Types {
         let mut builder = Builder { schema: Schema::new(), ids: HashMap::new() };
+        builder.schema.set_unpatterned(UNPATTERNED);
+        builder.schema.set_defaults(DEFAULTS);
         builder.add_table();
         let metadata = builder.add_metadata();
         let image = functions::add_image(&mut builder.schema);
@@ -98,6 +150,28 @@ impl Types {
     pub(crate) fn of(&self, group: &str, version: &str, kind: &str) -> Option<KindTypes> {
         let separator = if group.is_empty() { "" } else { "/" };
         self.kinds.get(&*format!("{group}{separator}{version} {kind}")).copied()
+    }
+
+    /// What lookups give of the kinds of Kubernetes, by what they are called behind `cluster`: one object, and a list of them. In the
+    /// order of the functions.
+    pub(crate) fn lookups(&self) -> HashMap<String, Vec<Shape>> {
+        let mut lookups = HashMap::new();
+        for kind in Kinds::builtin().iter() {
+            let known = kind.versions.iter().filter_map(|version| self.of(&kind.group, version, &kind.kind));
+            let mut shapes: Vec<Shape> = known.map(|known| Shape::Object(known.object)).collect();
+            let object = match shapes.len() {
+                0 => continue,
+                1 => shapes.remove(0),
+                _ => Shape::OneOf(shapes),
+            };
+            let shapes = vec![object.clone(), Shape::list(object)];
+            // Of several groups with one plural the short name is that of one.
+            if Kinds::builtin().by_plural(&kind.plural).is_ok_and(|meant| **meant == *kind) {
+                lookups.insert(kind.plural.clone(), shapes.clone());
+            }
+            lookups.insert(kind.qualified_plural(), shapes);
+        }
+        lookups
     }
 
     /// The metadata of objects that have at least so much.
@@ -152,6 +226,12 @@ impl Builder {
                 if let ("selector", Shape::Map { never_nil, .. }) = (field, &mut shape) {
                     // A Service without a selector selects nothing, and a lookup with an empty one would find everything.
                     *never_nil = false;
+                }
+                if let ("Secret", "data" | "stringData", Shape::Map { value, .. }) = (name, field, &mut shape) {
+                    **value = Shape::Hidden(SECRET.into());
+                }
+                if shape == Shape::Any && INT_OR_TEXT.contains(&field.trim_end_matches('!')) {
+                    shape = Shape::OneOf(vec![Shape::Int, Shape::Text]);
                 }
                 match field.strip_suffix('!') {
                     Some(field) => fields.insert(field.to_owned(), Field::required(shape)),
@@ -281,9 +361,17 @@ fn optional(name: &str, shape: Shape) -> (String, Field) {
     (name.to_owned(), Field::optional(shape))
 }
 
+/// Versions of groups, some of which are gone.
+const VERSIONS: [&str; 8] = ["v1alpha1", "v1beta1", "v1beta2", "v1beta3", "v1", "v2beta1", "v2beta2", "v2"];
+
 /// What the kinds say that a rule names.
 fn of_kind(word: &str) -> Shape {
-    let words = Words { listed: vec![word.to_owned()], said_by: "`match.gvk`".to_owned(), ..Words::default() };
+    let left_out = word.split_once('/').into_iter().flat_map(|(group, own)| {
+        let others = VERSIONS.into_iter().filter(move |version| *version != own);
+        others.map(move |version| (format!("{group}/{version}"), format!("write `version: {version}` in `match.gvk`")))
+    });
+    let words =
+        Words { listed: vec![word.to_owned()], said_by: "`match.gvk`".to_owned(), left_out: left_out.collect() };
     Shape::Word(Arc::new(words))
 }
 

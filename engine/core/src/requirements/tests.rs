@@ -518,7 +518,7 @@ name: records
 mode: [admission]
 enforcementAction: dryrun
 match: {gvk: [{kind: Secret}], operations: [UPDATE]}
-rule: object.data.a == 'b'
+rule: object.type == 'b'
 alert: Broken
 actions: [{type: annotate, key: a, value: b, 'on': [admission]}]
 ---

@@ -1,6 +1,8 @@
 //! From the text of rules to rules that can be evaluated. A bad rule is a diagnostic and affects no other.
 
 mod actions;
+mod connected;
+mod images;
 mod judged;
 mod lookups;
 mod resources;
@@ -127,6 +129,8 @@ impl<'a> Compiler<'a> {
             self.warn_of_controllers(&judged);
         }
         self.check_resources(facts);
+        self.check_images(facts);
+        self.check_connected(facts, &judged);
         let lookups = self.lookups(&*expression);
         let message = self.message(&schema, &*expression, per_container);
         let reads = |expression: &dyn Expression| expression.facts().reads_root(REQUEST);
@@ -179,7 +183,8 @@ impl<'a> Compiler<'a> {
         let has_body_of_its_own = |name: &String| !WHOLE_SUBRESOURCES.contains(&name.as_str());
         let has_other_bodies = self.spec.matching.subresources.iter().any(has_body_of_its_own);
         let operations: Vec<Operation> = self.spec.matching.operations.iter().map(|name| (*name).into()).collect();
-        context::schema(Judged { kinds: &kinds, has_other_bodies, has_pods, operations: &operations })
+        let subresources = &self.spec.matching.subresources;
+        context::schema(Judged { kinds: &kinds, has_other_bodies, has_pods, operations: &operations, subresources })
     }
 
     fn expression(&mut self, schema: &Schema, judged: &[JudgedKind]) -> Option<Box<dyn Expression>> {

@@ -17,6 +17,9 @@ use crate::rule::{
 /// The group of the custom resources.
 const GROUP: &str = "portal.io/";
 
+/// What `match.gvk` is called elsewhere.
+const KINDS: [&str; 5] = ["kinds", "kind", "resources", "resource", "objects"];
+
 /// The schemas of the two kinds, as the API server has them.
 static CLUSTER_RULE: LazyLock<Value> = LazyLock::new(|| schema_of("PortalClusterRule"));
 static RULE: LazyLock<Value> = LazyLock::new(|| schema_of("PortalRule"));
@@ -179,7 +182,12 @@ impl Loader {
         }
         let expected = schema["type"].as_str().unwrap_or("object");
         if !fits(node, expected) {
-            return self.add(path, unexpected(node, expected));
+            let is_kind = matches!(&path[..], [.., Step::Field(field), Step::Index(_)] if field == "gvk");
+            let hint = match node.as_str().filter(|_| is_kind) {
+                Some(kind) => format!(": write `gvk: [{{kind: {kind}}}]`"),
+                None => String::new(),
+            };
+            return self.add(path, format!("{}{hint}", unexpected(node, expected)));
         }
         match node.view() {
             View::Object(object) => {
@@ -256,6 +264,9 @@ impl Loader {
         let boolean = names.clone().find(|name| (key == "true" && *name == "on") || (key == "false" && *name == "off"));
         let (written, hint) = match boolean {
             Some(name) => (name, Some(format!(": YAML reads `{name}` as a boolean: write it in quotes"))),
+            None if names.clone().any(|name| name == "gvk") && KINDS.contains(&key) => {
+                (key, Some(": write `gvk: [{kind: Pod}]`".to_owned()))
+            }
             None => (key, portal_expr::nearest(key, names).map(|name| format!(", did you mean `{name}`?"))),
         };
         path.push(Step::Field(written.to_owned()));

@@ -37,6 +37,7 @@ impl<'s> Compiler<'s> {
     fn plain_builtin(&mut self, at: u32, builtin: &'static Builtin, arguments: &[Id]) -> Result<Typed<'s>, Error> {
         let typed: Vec<Typed<'s>> =
             arguments.iter().map(|argument| self.value(*argument)).collect::<Result<_, Error>>()?;
+        self.refuse_hidden_arguments(builtin, arguments, &typed)?;
         let kinds: Vec<Type> = typed.iter().map(|typed| typed.known.kind).collect();
         let kind = match builtin.check(&kinds) {
             Ok(kind) => kind,
@@ -119,6 +120,13 @@ impl<'s> Compiler<'s> {
                     replaced.clone_into(&mut shown[index]);
                     format!("{}({})", builtin.name, shown.join(", "))
                 };
+                if builtin.name == "semver" {
+                    let text = self.shown(id);
+                    let message = format!(
+                        "`{text}` may be missing, and may be no version: write `isSemver({text}) && …` to leave out what is none"
+                    );
+                    return Err(self.error(at, message));
+                }
                 match builtin.readable().filter(|_| typed.known.may_be(Type::TEXT)) {
                     Some(readable) => Err(self.missing(id, &typed, readable, whole)),
                     None => self.require(id, &typed, builtin.group.nothing(), whole).map(|()| typed),
@@ -135,7 +143,9 @@ impl<'s> Compiler<'s> {
                 let schema = self.schema;
                 let is_variable = self.variable(name).is_some();
                 match schema.function(name) {
-                    Some(function) if !is_variable => self.host_call(at, function, None, Vec::new(), arguments),
+                    Some(function) if !is_variable => {
+                        self.host_call(at, (function, &function.result), None, Vec::new(), arguments)
+                    }
                     None if !self.strict
                         && !is_variable
                         && let Some(builtin) = builtins::find_ours(name) =>
@@ -213,6 +223,7 @@ impl<'s> Compiler<'s> {
             return Err(error);
         }
         let base = self.value(base)?;
+        self.refuse_hidden(base_id, &base)?;
         let kind = base.known.kind;
         if let Some(error) = self.habitual_method(id, &base.known, name, arguments.len()) {
             return Err(error);
@@ -292,10 +303,17 @@ impl<'s> Compiler<'s> {
     ) -> Result<Typed<'s>, Error> {
         let Through { root, slot, calls, mut names } = through;
         let Some((name, name_at)) = names.pop() else { return Err(self.restricted(at, root, calls)) };
-        let Some(function) = calls.functions.iter().find(|function| function.name == name) else {
+        let Some(index) = calls.functions.iter().position(|function| function.name == name) else {
+            let before = &names;
             let names = || calls.functions.iter().map(|function| function.name.as_str());
-            let hint = match suggest::nearest(name, names()) {
+            let hint = match suggest::nearest(name, names()).filter(|_| !matches!(name, "exists" | "get")) {
                 Some(nearest) => format!(", did you mean `{nearest}`?"),
+                None if matches!(name, "exists" | "get" | "has") && arguments.iter().all(|argument| argument.name.is_none()) => {
+                    let path: Vec<&str> = before.iter().map(|(name, _)| *name).collect();
+                    let given: Vec<String> = arguments.iter().map(|argument| self.shown(argument.value)).collect();
+                    let asked = if name == "get" { "" } else { " != nil" };
+                    format!(": write `{root}.{}.byName({}){asked}`", path.join("."), given.join(", "))
+                }
                 None => {
                     format!(", it has {}", names().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(" and "))
                 }
@@ -305,14 +323,16 @@ impl<'s> Compiler<'s> {
         if !calls.names.contains(&names.len()) {
             return Err(self.restricted(at, root, calls));
         }
+        let function = &calls.functions[index];
+        let known = names.last().and_then(|(name, _)| calls.results.get(*name)?.get(index));
         let names = names.into_iter().map(|(name, _)| name.to_owned()).collect();
-        self.host_call(at, function, Some(slot), names, arguments)
+        self.host_call(at, (function, known.unwrap_or(&function.result)), Some(slot), names, arguments)
     }
 
     fn host_call(
         &mut self,
         at: u32,
-        function: &'s Function,
+        (function, result): (&'s Function, &'s Shape),
         root: Option<Slot>,
         names: Vec<String>,
         arguments: &'s [Argument<'s>],
@@ -347,7 +367,7 @@ impl<'s> Compiler<'s> {
             given.into_iter().map(|given| given.unwrap_or_else(absent)).unzip();
         self.facts.calls.push(shapes);
         self.facts.doubtful.push(doubtful);
-        let known = Known::shaped(&function.result, None);
+        let known = Known::shaped(result, None);
         let known = Known { may_be_nil: known.may_be_nil && !function.always, ..known };
         Ok(Typed { op: Op { kind: Kind::Call { site, arguments: ops.into() }, at }, known })
     }
@@ -369,12 +389,15 @@ impl<'s> Compiler<'s> {
     ) -> Result<(Op, ArgumentShape, bool), Error> {
         let at = self.at(id);
         let typed = self.node(id)?;
+        self.refuse_hidden(id, &typed)?;
         let wanted = Known::shaped(&parameter.shape, None).kind;
         let kind = typed.known.kind;
         // As in Go, nil is a map of nothing.
         let is_map = kind.is_map() || kind.is_nil();
         if !(kind.is_unknown() || wanted.is_unknown() || kind == wanted || is_map && wanted.is_map()) {
-            let message = format!("`{}` of `{}` must be {wanted}, and this is {kind}", parameter.name, function.name);
+            let hint = self.map_meant(wanted, id).filter(|_| !self.strict).unwrap_or_default();
+            let message =
+                format!("`{}` of `{}` must be {wanted}, and this is {kind}{hint}", parameter.name, function.name);
             return Err(self.error(at, message));
         }
         self.require_argument(function, parameter, id, &typed)?;

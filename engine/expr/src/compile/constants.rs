@@ -51,7 +51,12 @@ impl<'s> Compiler<'s> {
     pub(super) fn refuse_swapped(&self, builtin: &Builtin, arguments: &[Id], op: &Op) -> Result<(), Error> {
         let [first, second] = arguments else { return Ok(()) };
         let is_constant = |id: &Id| matches!(self.tree.kind(*id), Syntax::Text(_));
-        let is_pattern = |id: &Id| matches!(self.tree.kind(*id), Syntax::Text(text) if text.contains(['*', '?']));
+        let is_pattern = |id: &Id| match self.tree.kind(*id) {
+            Syntax::Text(text) => text.contains(['*', '?']),
+            // The element of a list of patterns.
+            Syntax::Pointer("") => self.scopes.last().is_some_and(|scope| scope.has_patterns),
+            _ => false,
+        };
         if builtin.name != "glob" || !is_pattern(first) || is_constant(second) {
             return Ok(());
         }

@@ -75,6 +75,12 @@ impl<'s> Compiler<'s> {
         if let Some(hint) = self.hinted(&path, fields).or_else(|| self.hinted_of_type(&path, &types, fields)) {
             return Some(hint.to_string());
         }
+        // That of another value with the same fields is not what is meant.
+        let is_reached_otherwise = path.is_empty() || path.starts_with('.') || path.contains('(');
+        let is_computed = |id: &ObjectId| self.schema.computes(name) == Some(&*self.schema.object(*id).name);
+        if is_reached_otherwise && objects.iter().any(is_computed) {
+            return Some(": it is worked out for what is judged, and not here".to_owned());
+        }
         let because = self.schema.hint(&format!("{path}.*"));
         let reason = because.map(|hint| format!(": {}", hint.because)).unwrap_or_default();
         let write = |text: String| match reason.is_empty() {

@@ -151,6 +151,12 @@ impl<'s> Form<'s> {
                 true
             }
             (Form::Plain(Type::TEXT), Form::Shaped(Shape::Word(_))) => true,
+            // What may be hidden is not to be looked at.
+            (Form::Shaped(Shape::Hidden(_)), Form::Plain(Type::TEXT)) => true,
+            (Form::Plain(Type::TEXT), Form::Shaped(Shape::Hidden(_))) => {
+                *self = other.clone();
+                true
+            }
             // Whatever is text can be read as such text.
             (Form::Shaped(Shape::TextWith(_)), Form::Plain(Type::TEXT)) => true,
             (Form::Plain(Type::TEXT), Form::Shaped(Shape::TextWith(_))) => {
@@ -283,7 +289,7 @@ pub(super) fn type_of(shape: &Shape) -> Type {
         Shape::Bool => Type::BOOL,
         Shape::Int => Type::INT,
         Shape::Float => Type::FLOAT,
-        Shape::Text | Shape::Word(_) | Shape::TextWith(_) => Type::TEXT,
+        Shape::Text | Shape::Word(_) | Shape::Hidden(_) | Shape::TextWith(_) => Type::TEXT,
         Shape::Quantity => Type::QUANTITY,
         Shape::Time => Type::TIME,
         Shape::OneOf(_) => Form::shaped(shape).kind(),

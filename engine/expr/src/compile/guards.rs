@@ -161,6 +161,42 @@ impl<'s> Compiler<'s> {
         }
     }
 
+    /// Notes what conditions ask whether it is there, in whatever order they stand: `x == "" || x == nil`.
+    pub(super) fn note_asked(&mut self, conditions: &[Id]) {
+        if self.strict {
+            return;
+        }
+        for condition in conditions {
+            let way = self.asked_by(*condition);
+            self.asked.extend(way);
+        }
+    }
+
+    fn asked_by(&self, condition: Id) -> Option<Way<'s>> {
+        let tree = self.tree;
+        match tree.kind(condition) {
+            Syntax::Unary(Unary::Not { .. }, inner) => self.asked_by(*inner),
+            Syntax::Binary(Binary::Equal | Binary::NotEqual, left, right) => {
+                match (tree.kind(*left), tree.kind(*right)) {
+                    (_, Syntax::Nil) => self.way(*left),
+                    (Syntax::Nil, _) => self.way(*right),
+                    _ => None,
+                }
+            }
+            Syntax::Binary(Binary::In, left, right) => {
+                let (Syntax::Text(key), Some(mut way)) = (tree.kind(*left), self.way(*right)) else { return None };
+                way.steps.push(Step::Field(key));
+                Some(way)
+            }
+            _ => None,
+        }
+    }
+
+    /// Whether the conditions around something ask whether it is there.
+    pub(super) fn is_asked(&self, id: Id) -> bool {
+        !self.asked.is_empty() && self.way(id).is_some_and(|way| self.asked.contains(&way))
+    }
+
     fn add_present(&mut self, id: Id) {
         self.present.extend(self.way(id));
     }
@@ -183,7 +219,7 @@ impl<'s> Compiler<'s> {
             })
     }
 
-    fn way(&self, id: Id) -> Option<Way<'s>> {
+    pub(super) fn way(&self, id: Id) -> Option<Way<'s>> {
         let tree = self.tree;
         let mut steps = Vec::new();
         let mut node = id;
@@ -225,7 +261,7 @@ fn without_default(tree: &Tree<'_>, id: Id) -> Id {
 }
 
 /// Whether two literals are equal. Nothing if one of them is no literal.
-fn same_literal(one: &Syntax<'_>, other: &Syntax<'_>) -> Option<bool> {
+pub(super) fn same_literal(one: &Syntax<'_>, other: &Syntax<'_>) -> Option<bool> {
     let is_literal = |kind: &Syntax<'_>| {
         matches!(kind, Syntax::Nil | Syntax::Bool(_) | Syntax::Integer(_) | Syntax::Float(_) | Syntax::Text(_))
     };

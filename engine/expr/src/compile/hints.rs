@@ -39,14 +39,16 @@ impl<'s> Compiler<'s> {
         if let Some(hint) = self.hinted(name, fields).filter(|hint| self.may_be_read(&hint.instead)) {
             return error(hint.to_string());
         }
+        let path = [&[name], fields].concat();
+        if let Some(places) = [&path[..], &path[..1]].into_iter().find_map(|path| self.place_below_roots(path)) {
+            return error(format!(": write {places}"));
+        }
         let names = self.schema.root_names().chain(self.variables.iter().map(|variable| variable.name));
         if let Some(nearest) = suggest::nearest(name, names) {
             return error(format!(", did you mean `{nearest}`?"));
         }
-        // It may be a field of something else, or a name too many.
-        let path = [&[name], fields].concat();
-        let places = [&path[..], &path[..1], fields].into_iter().find_map(|path| self.place_below_roots(path));
-        if let Some(places) = places {
+        // It may be a name too many.
+        if let Some(places) = self.place_below_roots(fields) {
             return error(format!(": write {places}"));
         }
         if matches!(name, "string" | "int" | "float" | "map") {
@@ -81,12 +83,19 @@ impl<'s> Compiler<'s> {
     pub(super) fn hinted_of_type(&self, path: &str, types: &[String], fields: &[&str]) -> Option<Hint> {
         let (first, rest) = fields.split_first()?;
         let hint = types.iter().find_map(|name| self.hinted(&format!("{name}.{first}"), rest))?;
+        if hint.instead.contains("{}") {
+            let value = if path.is_empty() { "#" } else { path };
+            return Some(Hint { instead: hint.instead.replace("{}", value), ..hint });
+        }
         let is_below = hint.instead.starts_with('.');
         Some(if is_below { Hint { instead: format!("{path}{}", hint.instead), ..hint } } else { hint })
     }
 
     /// What is meant where an operator does not work with its operands.
     pub(super) fn hint_of_operands(&self, operator: Binary, left: (Id, Type), right: (Id, Type)) -> String {
+        if let Some(hint) = self.hint_of_sides(operator, left, right) {
+            return hint;
+        }
         if operator.is_boolean() {
             let other = if left.1 == Type::BOOL { right } else { left };
             return self.truth_of(other.0, other.1, true).unwrap_or_default();
@@ -125,14 +134,17 @@ impl<'s> Compiler<'s> {
                 | Syntax::Chain(_)
                 | Syntax::Predicate(_)
         ) {
-            return None;
+            return self.truth_of_call(id, kind, is_there);
         }
         let text = self.shown(id);
         let equal = if is_there { "!=" } else { "==" };
         match kind {
             Type::BOOL => None,
             _ if kind.is_unknown() => None,
-            Type::TEXT | Type::QUANTITY | Type::VERSION | Type::NETWORK | Type::TIME => {
+            Type::TEXT => Some(format!(
+                ": write `({text} ?? \"\") {equal} \"\"`, or `{text} {equal} nil` to ask only whether it is there"
+            )),
+            Type::QUANTITY | Type::VERSION | Type::NETWORK | Type::TIME => {
                 Some(format!(": write `{text} {equal} nil`"))
             }
             _ if kind.is_number() => Some(format!(": write `{text} {equal} nil`, or `{text} {equal} 0`")),
@@ -274,7 +286,8 @@ impl<'s> Compiler<'s> {
         following: &[&str],
     ) -> Result<(), Error> {
         let Syntax::Member { base: base_id, .. } = self.tree.kind(link) else { return Ok(()) };
-        if self.strict || self.is_indexed(link) {
+        let is_list = base.known.kind.is_array() && base.known.kind != Type::BYTES;
+        if self.strict || self.is_indexed(link) && !is_list {
             return Ok(());
         }
         let (at, kind) = (self.at(link), base.known.kind);

@@ -285,7 +285,11 @@ impl<'s> Compiler<'s> {
     }
 
     pub(super) fn slice(&mut self, at: u32, base: Id, from: Option<Id>, to: Option<Id>) -> Result<Typed<'s>, Error> {
+        let base_id = base;
         let base = self.value(base)?;
+        if base.known.kind == Type::TEXT {
+            self.refuse_hidden(base_id, &base)?;
+        }
         // A part of a text is not what the whole was.
         let form = if base.known.kind == Type::TEXT { Form::Plain(Type::TEXT) } else { base.known.form };
         let known = Known { form, ..base.known };

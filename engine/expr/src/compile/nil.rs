@@ -1,12 +1,12 @@
 //! What may be missing. A rule that compiles cannot fail because something is: where nothing can be done with nil, and where an
 //! answer without a value would be a hole in the rule, its author has to say what is meant.
 
-use super::{Compiler, Typed, operators::name_of};
+use super::{Compiler, Typed, form::Form, operators::name_of};
 use crate::{
-    ast::{Binary, Id},
+    ast::{Binary, Id, Kind as Syntax},
     error::Error,
     print::written_operand,
-    program::{Kind, Op},
+    program::{Constant, Kind, Op},
     types::Type,
 };
 
@@ -25,7 +25,8 @@ impl<'s> Compiler<'s> {
         }
         let default = match operand.known.kind {
             Type::TEXT => "\"\"",
-            Type::INT | Type::FLOAT => "0",
+            Type::INT => self.default_of(id).unwrap_or("0"),
+            Type::FLOAT => "0",
             Type::QUANTITY => "\"0\"",
             Type::VERSION => "semver(\"0\")",
             Type::DURATION => "duration(\"0s\")",
@@ -69,6 +70,7 @@ impl<'s> Compiler<'s> {
             Type::TEXT => "\"\"",
             Type::DURATION => "duration(\"0s\")",
             Type::TIME => "now()",
+            _ if operand.known.kind == Type::INT => self.default_of(id).unwrap_or("0"),
             _ => "0",
         };
         let value = format!("({text} ?? {default})");
@@ -77,6 +79,100 @@ impl<'s> Compiler<'s> {
         let message = format!(
             "`{text}` may be missing, and what is missing is not less than anything: write `{replaced}` to take it for {default}, \
              or `{text} != nil && {left_text} {sign} {right_text}` to leave out what has none"
+        );
+        Err(self.error(operand.op.at, message))
+    }
+
+    /// Refuses `x == ""` where `x` may be missing: what is missing is not "", and whoever leaves the field out would pass.
+    pub(super) fn require_text(
+        &self,
+        at: u32,
+        operator: Binary,
+        (left_id, left): (Id, &Typed<'s>),
+        (right_id, right): (Id, &Typed<'s>),
+    ) -> Result<(), Error> {
+        let is_empty = |op: &Op| matches!(&op.kind, Kind::Constant(Constant::Text(text)) if text.is_empty());
+        let has_empty = |op: &Op| match &op.kind {
+            Kind::Array(elements) => {
+                let is_nil = |op: &Op| matches!(op.kind, Kind::Constant(Constant::Nil));
+                elements.iter().any(is_empty) && !elements.iter().any(is_nil)
+            }
+            _ => false,
+        };
+        let (id, operand) = match operator {
+            Binary::Equal | Binary::NotEqual if is_empty(&right.op) => (left_id, left),
+            Binary::Equal | Binary::NotEqual if is_empty(&left.op) => (right_id, right),
+            Binary::In if has_empty(&right.op) => (left_id, left),
+            _ => return Ok(()),
+        };
+        // What is worked out of a text the host knows more about.
+        let is_computed = matches!(operand.op.kind, Kind::Computed { of_text: true, .. });
+        let is_text = operand.known.may_be(Type::TEXT) && !is_computed;
+        if self.strict || !operand.known.may_be_nil || !is_text || self.is_asked(id) {
+            return Ok(());
+        }
+        let (text, other) = (self.shown(id), self.shown(if id == left_id { right_id } else { left_id }));
+        let value = format!("({text} ?? \"\")");
+        let advice = match operator {
+            Binary::In => {
+                let not = if self.is_negated(at) { "not " } else { "" };
+                format!("is not \"\": write `{value} {not}in {other}` to take it for \"\"")
+            }
+            Binary::Equal => format!(
+                "is not \"\": write `{text} == nil` to ask whether it is missing, or `{value} == \"\"` to ask whether it is missing or empty"
+            ),
+            _ => format!(
+                "is not \"\" either: write `{value} != \"\"` to ask whether there is a text, or `{text} != nil` to let an empty one count"
+            ),
+        };
+        Err(self.error(operand.op.at, format!("`{text}` may be missing, and what is missing {advice}")))
+    }
+
+    /// Whether it is the operator of `x not in y`.
+    pub(super) fn is_negated(&self, operator: u32) -> bool {
+        let (before, rest) = self.source.split_at(operator as usize);
+        rest.starts_with("not") || before.trim_end().ends_with("not")
+    }
+
+    /// What a number counts as where it is missing, if the host has said so.
+    fn default_of(&self, id: Id) -> Option<&'static str> {
+        let Syntax::Member { property, .. } = self.tree.kind(id) else { return None };
+        match self.tree.kind(*property) {
+            Syntax::Text(name) => self.schema.default_of(name),
+            _ => None,
+        }
+    }
+
+    /// Refuses an order of what may be a number and may be a text such as "25%": the order would fail when it is asked for.
+    pub(super) fn refuse_either(
+        &self,
+        operator: Binary,
+        (left_id, left): (Id, &Typed<'s>),
+        (right_id, right): (Id, &Typed<'s>),
+    ) -> Result<(), Error> {
+        let is_either = |typed: &Typed<'s>| {
+            let forms = typed.known.form.alternatives();
+            let has = |kind: Type| forms.iter().any(|form| matches!(form, Form::Plain(plain) if *plain == kind));
+            forms.len() == 2 && has(Type::INT) && has(Type::TEXT)
+        };
+        let (id, operand, other) = match (is_either(left), is_either(right)) {
+            _ if self.strict || !operator.is_ordering() => return Ok(()),
+            (true, false) => (left_id, left, right_id),
+            (false, true) => (right_id, right, left_id),
+            _ => return Ok(()),
+        };
+        let (text, other_text, sign) = (self.shown(id), self.shown(other), name_of(operator));
+        let is_none = id == left_id
+            && matches!(
+                (operator, self.tree.kind(other)),
+                (Binary::Less, Syntax::Integer(1)) | (Binary::LessOrEqual, Syntax::Integer(0))
+            );
+        let number = format!("int(trimSuffix(string({text} ?? 0), \"%\"))");
+        let compared =
+            if id == left_id { format!("{number} {sign} {other_text}") } else { format!("{other_text} {sign} {number}") };
+        let none = if is_none { format!("`{text} in [0, \"0%\"]`, or ") } else { String::new() };
+        let message = format!(
+            "`{text}` may be a number, or a text such as \"25%\", which has no such order: write {none}`{compared}` to compare the number alone"
         );
         Err(self.error(operand.op.at, message))
     }

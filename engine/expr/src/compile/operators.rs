@@ -85,6 +85,10 @@ impl<'s> Compiler<'s> {
 
     fn connected(&mut self, first: Id, links: &[Link], class: Class) -> Result<Typed<'s>, Error> {
         let mark = self.present.len();
+        let all: Vec<Id> = std::iter::once(first).chain(links.iter().map(|(.., right)| *right)).collect();
+        self.refuse_contradiction(&all, class == Class::And)?;
+        let asked = self.asked.len();
+        self.note_asked(&all);
         let left = self.value(first)?;
         let mut known = left.known;
         let mut operands = vec![left.op];
@@ -103,6 +107,7 @@ impl<'s> Compiler<'s> {
             left_id = *right_id;
         }
         self.present.truncate(mark);
+        self.asked.truncate(asked);
         let operators = links.iter().map(|(_, at, _)| *at).collect();
         let connected = Connected { operands: operands.into(), operators };
         let at = links[links.len() - 1].1;
@@ -118,6 +123,7 @@ impl<'s> Compiler<'s> {
         }
         let first_id = first;
         let mut left = self.value(first)?;
+        self.refuse_hidden(first, &left)?;
         let (first_operator, _, second) = links[0];
         let second = || self.shown(second);
         self.require(first, &left, "0", |left| format!("({left}) {} {}", name_of(first_operator), second()))?;
@@ -125,6 +131,7 @@ impl<'s> Compiler<'s> {
         let mut rest = Vec::with_capacity(links.len());
         for (index, (operator, at, right_id)) in links.iter().enumerate() {
             let mut right = self.value(*right_id)?;
+            self.refuse_hidden(*right_id, &right)?;
             self.require(*right_id, &right, "0", |right| format!("… {} ({right})", name_of(*operator)))?;
             if !self.strict && matches!(operator, Binary::Add | Binary::Subtract) {
                 if known.kind == Type::QUANTITY {
@@ -155,6 +162,7 @@ impl<'s> Compiler<'s> {
         let mut left_id = first;
         let mut left = self.value(first)?;
         for (operator, at, right_id) in links {
+            self.refuse_unquoted_text(*operator, left.known.kind, *right_id)?;
             let right = self.value(*right_id)?;
             left = match operator {
                 Binary::Coalesce => self.coalesce(*at, left, right),
@@ -162,12 +170,17 @@ impl<'s> Compiler<'s> {
                     self.emptiness(*at, *operator, (left_id, left), (*right_id, right))
                 }
                 _ => {
+                    self.refuse_hidden_operands(*operator, (left_id, &left), (*right_id, &right))?;
                     if *operator == Binary::Range {
                         self.require(left_id, &left, "0", |left| format!("({left})..{}", self.shown(*right_id)))?;
                         self.require(*right_id, &right, "0", |right| format!("{}..({right})", self.shown(left_id)))?;
                     }
+                    self.refuse_either(*operator, (left_id, &left), (*right_id, &right))?;
                     self.require_order(*operator, (left_id, &left), (*right_id, &right))?;
                     self.check_words(*operator, &left, &right)?;
+                    self.require_text(*at, *operator, (left_id, &left), (*right_id, &right))?;
+                    self.check_pattern(*at, *operator, (left_id, &left), (*right_id, &right))?;
+                    self.note_compared(*at, *operator, (left_id, &left), (*right_id, &right));
                     let (left, right) = self.read_alike(*operator, (left_id, left), (*right_id, right))?;
                     self.warn_of_letters(*at, *operator, (left_id, &left), (*right_id, &right));
                     self.relation(*at, *operator, (left_id, left), (*right_id, right))?
@@ -216,10 +229,10 @@ impl<'s> Compiler<'s> {
             self.check_in(at, (left_id, &left.known), (right_id, &right.known))?;
         } else if !relation_fits(operator, left.known.kind, right.known.kind) {
             // A pattern that is wrong is told even if what it is matched with is wrong too.
-            self.regex_of(at, operator, &right.op)?;
+            self.regex_of(at, operator, left_id, &right.op)?;
             return Err(self.mismatch(at, operator, (left_id, &left.known), (right_id, &right.known)));
         }
-        let regex = self.regex_of(at, operator, &right.op)?;
+        let regex = self.regex_of(at, operator, left_id, &right.op)?;
         let range = self.range_of(left.known.kind, &right.op)?;
         let (left, right) = (Box::new(left.op), Box::new(right.op));
         let kind = match operator {
@@ -247,11 +260,12 @@ impl<'s> Compiler<'s> {
         Ok(Typed { op: Op { kind, at }, known: Known::of(result) })
     }
 
-    fn regex_of(&self, at: u32, operator: Binary, pattern: &Op) -> Result<Option<Regex>, Error> {
+    fn regex_of(&self, at: u32, operator: Binary, subject: Id, pattern: &Op) -> Result<Option<Regex>, Error> {
         match (&pattern.kind, operator) {
-            (Kind::Constant(Constant::Text(pattern)), Binary::Matches) => {
-                Regex::new(pattern).map(Some).map_err(|message| self.error(at, message))
-            }
+            (Kind::Constant(Constant::Text(pattern)), Binary::Matches) => Regex::new(pattern).map(Some).map_err(|message| {
+                let hint = if self.strict { String::new() } else { self.glob_meant(subject, pattern) };
+                self.error(at, format!("{message}{hint}"))
+            }),
             _ => Ok(None),
         }
     }
@@ -278,19 +292,19 @@ impl<'s> Compiler<'s> {
             if needle_kind.is_comparable(kind.element()) || kind.element() == Type::NETWORK && is_address {
                 return Ok(());
             }
-            return Err(self.error(at, format!("a {needle_kind} can never be in an {kind}")));
+            let hint = self.asked_of_list(needle_id, needle_kind, haystack_id, &haystack.form.element());
+            let hint = hint.filter(|_| !self.strict).unwrap_or_default();
+            let article = if needle_kind == Type::INT { "an" } else { "a" };
+            return Err(self.error(at, format!("{article} {needle_kind} can never be in an {kind}{hint}")));
         }
         if kind.is_unknown() || needle_kind.is_unknown() && kind == Type::TEXT && self.strict {
             return Ok(());
         }
         if kind == Type::TEXT {
             let (needle, haystack) = (self.shown(needle_id), self.shown(haystack_id));
-            let is_constant = matches!(self.tree.kind(haystack_id), Syntax::Text(_));
-            let ours = if is_constant {
-                format!("write `{needle} in [{haystack}]`")
-            } else {
-                format!("for text write `{haystack} contains {needle}`")
-            };
+            let ours = self
+                .list_meant(&needle, haystack_id)
+                .unwrap_or_else(|| format!("for text write `{haystack} contains {needle}`"));
             let message = format!("`in` looks for an element of a list or a key of a map: {ours}");
             return Err(self.error(at, message));
         }

@@ -10,7 +10,7 @@ use crate::{
     builtins::{Builtin, Gives},
     error::Error,
     facts::Segment,
-    program::{Kind, Op, Predicate},
+    program::{Constant, Kind, Op, Predicate},
     types::Type,
 };
 
@@ -38,9 +38,13 @@ impl<'s> Compiler<'s> {
         let [collection_id, others @ ..] = arguments else {
             return Err(self.error(at, format!("`{name}` needs a list")));
         };
+        self.refuse_named_element(at, name, arguments)?;
         let collection_at = self.at(*collection_id);
         let collection = self.node(*collection_id)?;
         let kind = collection.known.kind;
+        if kind.is_map() && !self.strict {
+            return Err(self.predicate_over_map(collection_at, name, *collection_id, others.first().copied()));
+        }
         if !kind.is_array() && !kind.is_unknown() {
             return Err(self.error(collection_at, format!("`{name}` goes through a list, and this is {kind}")));
         }
@@ -55,7 +59,8 @@ impl<'s> Compiler<'s> {
             }
             _ => Known { may_be_nil: self.strict, ..Known::unknown() },
         });
-        self.scopes.push(Scope { item, has_index, accumulator, uses_item: false, uses_accumulator: false });
+        let has_patterns = has_patterns(&collection.op);
+        self.scopes.push(Scope { item, has_patterns, has_index, accumulator, uses_item: false, uses_accumulator: false });
         let body = others.first().map(|body| self.value(*body)).transpose();
         let scope = self.scopes.pop();
         let body = body?;
@@ -194,6 +199,13 @@ impl<'s> Compiler<'s> {
         };
         Known { origin, may_be_nil: collection.has_nil, ..item }
     }
+}
+
+/// Whether some element of a list of texts is a pattern.
+fn has_patterns(list: &Op) -> bool {
+    let is_pattern =
+        |op: &Op| matches!(&op.kind, Kind::Constant(Constant::Text(text)) if text.contains(['*', '?']));
+    matches!(&list.kind, Kind::Array(elements) if elements.iter().any(is_pattern))
 }
 
 fn result_of<'s>(predicate: Predicate, collection: Type, body: Option<&Known<'s>>) -> Known<'s> {

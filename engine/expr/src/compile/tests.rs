@@ -230,7 +230,7 @@ fn what_may_be_missing_is_refused_where_nothing_can_be_done_with_it() {
         ("spec.name != nil || upper(spec.name) == 'A'", r#"upper(spec.name ?? "")"#),
         ("(spec.name == nil && true) || upper(spec.name) == 'A'", r#"upper(spec.name ?? "")"#),
         ("spec.name != nil && true; upper(spec.name) == 'A'", r#"upper(spec.name ?? "")"#),
-        ("spec.name != '' && upper(spec.name) == 'A'", r#"upper(spec.name ?? "")"#),
+        ("spec.name != '' && upper(spec.name) == 'A'", r#"(spec.name ?? "") != """#),
         ("(spec.name ?? 'a') != '' && upper(spec.name) == 'A'", r#"upper(spec.name ?? "")"#),
         ("(spec.priority ?? 9) > 5 && spec.priority + 1 > 1", "(spec.priority ?? 0) + 1"),
         ("any(spec.containers, .user != nil) && any(spec.containers, .user + 1 > 1)", "(.user ?? 0) + 1"),
@@ -452,7 +452,7 @@ fn a_rule_that_can_never_be_true_or_false_is_no_condition() {
     };
     assert_eq!(
         refused("spec.name"),
-        "1:6: a rule must be true or false, and this is string: write `spec.name != nil`\n | spec.name\n |      ^"
+        "1:6: a rule must be true or false, and this is string: write `(spec.name ?? \"\") != \"\"`, or `spec.name != nil` to ask only whether it is there\n | spec.name\n |      ^"
     );
     for (source, kind) in [
         ("spec.containers", "array of object"),

@@ -43,6 +43,9 @@ fn instead(text: &str, words: &[&Words]) -> String {
     if let (Some(said_by), Some((_, advice))) = (said_by, left_out.iter().find(|(word, _)| word == text)) {
         return format!("{said_by} leaves it out, {advice}");
     }
+    if let (Some(said_by), true) = (said_by, words.iter().all(|words| words.listed.is_empty())) {
+        return format!("{said_by} names none");
+    }
     let mut listed: Vec<&str> = words.iter().flat_map(|words| &words.listed).map(String::as_str).collect();
     listed.sort_unstable();
     listed.dedup();

@@ -55,11 +55,11 @@ fn what_may_be_missing_is_asked_for_with_nil() {
             is_null(container.image)
                 1: unknown function `is_null`: write `container.image == nil`
             !container.image
-                1: `!` does not work with string: write `container.image == nil`
+                1: `!` does not work with string: write `(container.image ?? "") == ""`, or `container.image == nil` to ask only whether it is there
             !container.args
                 1: `!` does not work with array of string: write `container.args == nil`
             container.image && container.privileged
-                17: `&&` does not work between string and bool: write `container.image != nil`
+                17: `&&` does not work between string and bool: write `(container.image ?? "") != ""`, or `container.image != nil` to ask only whether it is there
             container.labels || container.privileged
                 18: `||` does not work between map and bool: write `container.labels != nil`
             object.?spec.?replicas.orValue(1) > 3
@@ -323,9 +323,9 @@ fn a_predicate_has_no_variable() {
             any(c.privileged for c in spec.containers)
                 18: expected an operator or `)`, found `for`; write `any(list, …)`, where `#` is the element and `.name` its field
             spec.containers[*].image == 'x'
-                17: expected a value or `:`, found `*`; write `any(list, .name …)` or `map(list, .name)` for all elements
+                17: expected a value or `:`, found `*`; for all elements there are `any(list, .name …)` and `map(list, .name)`: write `map(spec.containers, .image) == "x"`
             spec.containers[?privileged==`true`]
-                17: expected a value or `:`, found `?`; write `filter(list, …)`
+                17: expected a value or `:`, found `?`; for some elements there are `any(list, …)` and `filter(list, …)`: write `any(spec.containers, .privileged == true)`
             spec.containers[_].image == 'x'
                 17: unknown name `_`: write `any(list, …)` to ask all elements of a list
             spec.containers.0.image == 'x'
@@ -337,7 +337,7 @@ fn a_predicate_has_no_variable() {
             spec.containers.filter(c => c.privileged).length > 1
                 27: expected a value, found `>`; the body of a predicate has no parameter, `#` is the element and `.name` its field: write `len(filter(spec.containers, .privileged)) > 1`
             all(spec.containers, .image)
-                22: the body of `all` must be true or false, and this is string: write `.image != nil`
+                22: the body of `all` must be true or false, and this is string: write `(.image ?? "") != ""`, or `.image != nil` to ask only whether it is there
             any(spec.containers, c.image == 'x')
                 22: unknown name `c`: the element is `#`, write `.image`
             any(spec.containers, image == 'x')

@@ -160,6 +160,22 @@ impl<'s> Rewriter<'s> {
                 let operands: Vec<Id> = [&[keys], rest].concat();
                 return self.said(id, ours, &operands, Receiver::Collection);
             }
+            // `exists(x)` asks whether something is there.
+            (Ours::Predicate("any"), [operand]) => {
+                self.presences.push(id);
+                Kind::Binary(Binary::NotEqual, *operand, self.push(Kind::Nil))
+            }
+            (Ours::ElementOr, [base, key, default]) => {
+                let property = Kind::Member { base: *base, property: *key, optional: false, method: false };
+                let element = self.push(property);
+                match self.tree.kind(*default) {
+                    Kind::Bool(false) | Kind::Nil => {
+                        self.presences.push(id);
+                        Kind::Binary(Binary::NotEqual, element, self.push(Kind::Nil))
+                    }
+                    _ => Kind::Binary(Binary::Coalesce, element, *default),
+                }
+            }
             (Ours::Predicate(name), [_, _, _]) => return self.with_variable(name, operands),
             (Ours::Predicate(name), [list, body]) => self.predicate(name, *list, *body),
             (Ours::Builtin(name), [_, ..]) => Kind::Builtin { name, arguments: operands.into() },

@@ -8,6 +8,7 @@ use super::repair::is_arrow;
 use super::token::{is_reserved, is_word, token};
 use crate::error::{Error, Phase};
 use crate::habits::SIGNS;
+use crate::value::Amount;
 
 pub(super) fn explain(source: &str, error: &PestError<Rule>) -> Error {
     let at = match error.location {
@@ -44,7 +45,11 @@ fn unfinished(source: &str, at: usize) -> Option<(usize, String)> {
         let end = rest.find(|character| !is_word(character) && character != '.').unwrap_or(rest.len());
         // A good one stands where none is expected.
         if !is_number(&rest[..end]) {
-            let hint = if source[..at].ends_with('.') { "; an element of a list is `[0]`" } else { "" };
+            let hint = match &rest[..end] {
+                _ if source[..at].ends_with('.') => "; an element of a list is `[0]`".to_owned(),
+                amount if Amount::parse(amount).is_some() => format!("; an amount is written as text: write `\"{amount}\"`"),
+                _ => String::new(),
+            };
             return Some((at, format!("{} is not a number{hint}", shown(&rest[..end]))));
         }
     }
@@ -129,7 +134,8 @@ fn hint(source: &str, at: usize, tried: &[Rule]) -> String {
     let word = &last[last.trim_end_matches(is_word).len()..];
     let after = &source[at + found.len()..];
     let hint = match found {
-        "=" | ">" if is_arrow(source, at) => {
+        _ if is_behind_hash(source, at) => "; a comment begins with `//`: write that instead of `#`",
+        "=" | ">" | ":" if is_arrow(source, at) => {
             "; the body of a predicate has no parameter, `#` is the element and `.name` its field"
         }
         "=" if before.ends_with("==") || before.ends_with("!=") => "; two signs are enough",
@@ -139,8 +145,8 @@ fn hint(source: &str, at: usize, tried: &[Rule]) -> String {
         ">" if before.ends_with('<') => "; use `!=`",
         "&" => "; use `&&`",
         "?" if before.ends_with('.') => "; a field that is missing is nil without it",
-        "*" | "]" if last.ends_with('[') => "; write `any(list, .name …)` or `map(list, .name)` for all elements",
-        "?" if last.ends_with('[') => "; write `filter(list, …)`",
+        "*" | "]" if last.ends_with('[') => "; for all elements there are `any(list, .name …)` and `map(list, .name)`",
+        "?" if last.ends_with('[') => "; for some elements there are `any(list, …)` and `filter(list, …)`",
         "{" if last.ends_with('{') => "; a name stands alone, without braces",
         "," if tried.contains(&Rule::close_paren) && tried.contains(&Rule::operator) => {
             "; a list is written in brackets, `[a, b]`"
@@ -152,6 +158,10 @@ fn hint(source: &str, at: usize, tried: &[Rule]) -> String {
         }
         _ if word == "return" => "; the last expression is the value, without `return`",
         "not" if tried.contains(&Rule::operator) => "; between values it goes with `in`, `contains` and their like",
+        _ if tried.contains(&Rule::EOI) && begins_line(source, at) && !found.is_empty() => {
+            "; write `&&` between the lines if both must be true, or `||` if one is enough"
+        }
+        "if" if is_headed(source, at) => "; a rule is its condition alone",
         "let" | "if" => "; put it in parentheses",
         word if is_reserved(word) && !tried.contains(&Rule::operator) => {
             return format!("; `{word}` is an operator");
@@ -162,6 +172,23 @@ fn hint(source: &str, at: usize, tried: &[Rule]) -> String {
         }
     };
     hint.to_owned()
+}
+
+/// Whether a place is in a line that was meant as a comment.
+fn is_behind_hash(source: &str, at: usize) -> bool {
+    let line = source[..at].rsplit('\n').next().unwrap_or_default().trim_start();
+    line.strip_prefix('#').is_some_and(|rest| rest.starts_with(' '))
+}
+
+/// Whether something is the first of a line that is not the first.
+fn begins_line(source: &str, at: usize) -> bool {
+    source[..at].rsplit_once('\n').is_some_and(|(before, line)| line.trim().is_empty() && !before.trim().is_empty())
+}
+
+/// Whether one word stands before, as in `deny if …`.
+fn is_headed(source: &str, at: usize) -> bool {
+    let before = source[..at].trim();
+    !before.is_empty() && before.chars().all(is_word)
 }
 
 #[cfg(test)]
@@ -196,7 +223,7 @@ mod tests {
                 1 + if a {1} else {2    1:5 expected a value, found `if`; put it in parentheses
                 a === b                 1:5 expected a value, found `=`; two signs are enough: write `a == b`
                 f(,)                    1:3 expected a value or `)`, found `,`
-                a[]                     1:3 expected a value or `:`, found `]`; write `any(list, .name …)` or `map(list, .name)` for all elements
+                a[]                     1:3 expected a value or `:`, found `]`; for all elements there are `any(list, .name …)` and `map(list, .name)`
             "#]],
         );
     }
@@ -260,7 +287,7 @@ mod tests {
                 let in = 1; 2           1:5 expected a name, found `in`; `in` is an operator
                 let x 1                 1:7 expected `=`, found `1`
                 let x = 1               1:10 expected an operator or `;`, found the end
-                if a                    1:5 expected an operator or `{`, found the end
+                if a                    1:5 expected an operator or `{`, found the end: write `a`
                 if a {1}                1:9 expected `else`, found the end
                 if a {1} else 2         1:15 expected `{`, found `2`
                 {-}                     1:2 expected a key or `}`, found `-`

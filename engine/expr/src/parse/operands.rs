@@ -178,7 +178,7 @@ mod tests {
         check("a.true(1)", expect![[r#"(call (method a "true") 1)"#]]);
         check("a.1", expect!["1:3 expected a name, found `1`"]);
         check("a.", expect!["1:3 expected a name, found the end"]);
-        check(r#"a."b""#, expect![[r#"1:3 expected a name, found `"b"`"#]]);
+        check(r#"a."b""#, expect![[r#"1:3 expected a name, found `"b"`: write `a.b`"#]]);
     }
 
     #[test]
@@ -191,7 +191,7 @@ mod tests {
         check(
             "a[]",
             expect![
-                "1:3 expected a value or `:`, found `]`; write `any(list, .name …)` or `map(list, .name)` for all elements"
+                "1:3 expected a value or `:`, found `]`; for all elements there are `any(list, .name …)` and `map(list, .name)`"
             ],
         );
         check("a[1:2:3]", expect!["1:6 expected an operator or `]`, found `:`"]);

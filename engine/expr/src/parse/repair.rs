@@ -22,6 +22,9 @@ pub(super) fn instead(source: &str, error: &Error) -> Option<String> {
     if source.len() > MAX_SOURCE {
         return None;
     }
+    if let Some(text) = without_head(source).and_then(|text| readable(&text)) {
+        return Some(text);
+    }
     let mut repaired = source.to_owned();
     let mut place = offset(source, error);
     let mut arrows = 0;
@@ -38,6 +41,81 @@ pub(super) fn instead(source: &str, error: &Error) -> Option<String> {
         repaired = repair(&repaired, place)?;
     }
     None
+}
+
+/// A text as it is written here, if it can be read.
+fn readable(text: &str) -> Option<String> {
+    let text = habits::written_here(&read(text, LENIENT).ok()?, 0)?;
+    read(&text, !LENIENT).is_ok().then_some(text)
+}
+
+/// The condition of `if x`, `deny if x` and `some r in list; x`, which other languages have words around.
+fn without_head(source: &str) -> Option<String> {
+    let source = source.trim();
+    let (first, rest) = source.split_once(char::is_whitespace)?;
+    let rest = rest.trim_start();
+    match first {
+        "some" | "every" => {
+            let (variable, rest) = rest.split_once(" in ")?;
+            let end = rest.find([';', '\n']).map(|at| (at, 1)).or_else(|| rest.find(" satisfies ").map(|at| (at, 11)))?;
+            let (list, body) = (rest[..end.0].trim(), rest[end.0 + end.1..].trim());
+            let predicate = if first == "some" { "any" } else { "all" };
+            Some(format!("{predicate}({list}, {variable}, {})", any_element(body)))
+        }
+        "if" if !rest.contains('{') => Some(rest.to_owned()),
+        "deny" | "violation" | "allow" => Some(rest.strip_prefix("if ")?.trim_matches(['{', '}', ' ']).to_owned()),
+        _ => None,
+    }
+}
+
+/// `x[_] == y`, which asks whether one of the elements is so.
+fn any_element(body: &str) -> String {
+    match body.split_once("[_] ==") {
+        Some((list, value)) if list.chars().all(|letter| is_word(letter) || letter == '.') && !value.contains("[_]") => {
+            format!("{} in {list}", value.trim())
+        }
+        _ => body.to_owned(),
+    }
+}
+
+/// `list[?x == 1]` and `list[*].name`, which begin with the bracket before a place.
+fn projected(source: &str, at: usize) -> Option<String> {
+    let open = source[..at].rfind('[')?;
+    let start = source[..open].rfind(|letter: char| !is_word(letter) && letter != '.').map_or(0, |at| at + 1);
+    let list = &source[start..open];
+    let close = at + source[at..].find(']')?;
+    let (inside, behind) = (source[open + 1..close].trim(), &source[close + 1..]);
+    if inside == "*" {
+        let end = behind.find(|letter: char| !is_word(letter) && letter != '.').unwrap_or(behind.len());
+        let (path, rest) = behind.split_at(end);
+        let mapped = if path.is_empty() { list.to_owned() } else { format!("map({list}, {path})") };
+        return Some(format!("{}{mapped}{rest}", &source[..start]));
+    }
+    let condition = inside.strip_prefix('?')?.replace("`true`", "true").replace("`false`", "false").replace('`', "\"");
+    let condition = condition.replace("@.", "");
+    let field = |part: &str| match part.trim() {
+        part if part.starts_with(is_word) && !part.contains('(') => format!(".{part}"),
+        part => part.to_owned(),
+    };
+    let conditions: Vec<String> = condition.split("&&").map(field).collect();
+    let predicate = if behind.trim().is_empty() { "any" } else { "filter" };
+    Some(format!("{}{predicate}({list}, {}){behind}", &source[..start], conditions.join(" && ")))
+}
+
+/// What SQL's `LIKE` means by a pattern, as a regular expression.
+fn like(literal: &str) -> Option<String> {
+    let quote = literal.chars().next().filter(|quote| matches!(quote, '"' | '\''))?;
+    let inside = literal.strip_prefix(quote)?.strip_suffix(quote)?;
+    let mut regex = String::from("^");
+    for letter in inside.chars() {
+        match letter {
+            '%' => regex.push_str(".*"),
+            '_' => regex.push('.'),
+            '.' | '+' | '*' | '?' | '(' | ')' | '[' | ']' | '{' | '}' | '|' | '^' | '$' => regex.push_str(&format!("[{letter}]")),
+            letter => regex.push(letter),
+        }
+    }
+    Some(format!("{quote}{regex}${quote}"))
 }
 
 /// The source with the sign changed that the parser stopped at.
@@ -60,12 +138,28 @@ fn repair(source: &str, at: usize) -> Option<String> {
         "!" if is_negated_in(source, at) => replace(at, at + 1, " not "),
         "?" if before.ends_with('.') => replace(at, at + 1, ""),
         "@" => replace(at, at + 1, "#"),
-        "is" => match skip_space(source, at + 2) {
-            next if token(source, next) == "not" => replace(at, next + 3, "!="),
+        "*" | "?" if last.ends_with('[') => projected(source, at),
+        ":" if is_arrow(source, at) => replace(at, at + 1, ","),
+        "/" if last.is_empty() || last.ends_with(['(', ',', '=', '~', '&', '|']) => {
+            let end = at + 1 + source[at + 1..].find('/')?;
+            replace(at, end + 1, &format!("'{}'", source[at + 1..end].replace('\'', "\\'")))
+        }
+        key if key.starts_with(['"', '\'']) && key.len() > 1 && before.ends_with('.') => {
+            replace(at - 1, at + key.len(), &format!("[{key}]"))
+        }
+        "like" | "LIKE" if let Some(regex) = {
+            let next = skip_space(source, at + found.len());
+            like(token(source, next)).map(|regex| (next + token(source, next).len(), regex))
+        } =>
+        {
+            replace(at, regex.0, &format!("matches {}", regex.1))
+        }
+        "is" | "IS" => match skip_space(source, at + 2) {
+            next if matches!(token(source, next), "not" | "NOT") => replace(at, next + 3, "!="),
             _ => replace(at, at + 2, "=="),
         },
         "AND" | "OR" | "NOT" | "IN" => replace(at, at + found.len(), &found.to_lowercase()),
-        "LIKE" => replace(at, at + found.len(), "matches"),
+        "LIKE" | "like" => replace(at, at + found.len(), "matches"),
         "eq" => replace(at, at + found.len(), "=="),
         "ne" => replace(at, at + found.len(), "!="),
         // As a function; the tables of habits have it in this case too.
@@ -86,9 +180,13 @@ fn repair(source: &str, at: usize) -> Option<String> {
     }
 }
 
-/// Whether a place is in `=>` or `->`.
+/// Whether a place is in `=>` or `->`, or is the colon of `any(list, c: …)`.
 pub(super) fn is_arrow(source: &str, at: usize) -> bool {
     let (before, rest) = source.split_at(at);
+    if rest.starts_with(':') && !rest.starts_with("::") && !rest.starts_with(":=") {
+        let name = before.trim_end().trim_end_matches(is_word);
+        return name.len() < before.trim_end().len() && name.trim_end().ends_with(',') && !name.contains('{');
+    }
     rest.starts_with("=>") || rest.starts_with('>') && before.ends_with(['=', '-'])
 }
 

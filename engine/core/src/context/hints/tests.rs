@@ -8,7 +8,7 @@ use crate::kinds::Kinds;
 
 /// What rules may name whose kinds are not known, with or without pods.
 fn untyped(has_pods: bool) -> Schema {
-    context::schema(Judged { kinds: &[], has_other_bodies: false, has_pods, operations: &[Operation::Create] })
+    context::schema(Judged { kinds: &[], has_other_bodies: false, has_pods, operations: &[Operation::Create], subresources: &[] })
 }
 
 /// What rules for objects of a kind may name.
@@ -16,7 +16,7 @@ fn typed(group: &str, kind: &str) -> Schema {
     let kind = Kinds::builtin().get(group, kind).expect(kind);
     let has_pods = ["Pod", "Deployment"].contains(&&*kind.kind);
     let operations = &[Operation::Create];
-    context::schema(Judged { kinds: &[(kind, &[])], has_other_bodies: false, has_pods, operations })
+    context::schema(Judged { kinds: &[(kind, &[])], has_other_bodies: false, has_pods, operations, subresources: &[] })
 }
 
 #[track_caller]
@@ -291,7 +291,7 @@ fn a_field_that_is_elsewhere_in_a_pod_is_told_with_its_place() {
             container.image.registry.host == 'x'
                 a value that is string has no field `host`
             container.type == 'init'
-                Container has no field `type`, did you mean `containerType`?
+                Container has no field `type`: write `container.containerType`
             container.probes == nil
                 Container has no field `probes`, did you mean `livenessProbe` or `readinessProbe` or `startupProbe`?
             container.mounts == nil
@@ -335,7 +335,7 @@ fn a_field_that_is_elsewhere_in_a_pod_is_told_with_its_place() {
             namespace.labels.team == nil
                 unknown name `namespace`: write `cluster.namespaces.byName(metadata.namespace).metadata.labels.team`
             cluster.pods.get('x', 'y') == nil
-                `cluster` has no function `get`, it has `byName` and `list`
+                `cluster` has no function `get`: write `cluster.pods.byName("x", "y")`
         "#]],
     );
 }
@@ -379,7 +379,7 @@ fn a_field_that_is_elsewhere_in_another_kind_is_told_with_its_place() {
             object.template.spec.containers == nil
                 Deployment has no field `template`: write `object.spec.template.spec.containers`
             any(object.spec.template.spec.containers, .image.tag == 'latest')
-                a value that is string has no field `tag`: an image is plain text here, write `container.image.tag`
+                a value that is string has no field `tag`: an image is plain text here, write `image(.image).tag`
         "#]],
     );
     check(

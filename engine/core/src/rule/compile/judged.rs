@@ -7,7 +7,7 @@ use portal_crds::{GroupVersionKind, Operation};
 use super::{
     Compiler,
     spared::{spared, spared_subresource},
-    unknown::{unknown_group, unknown_kind},
+    unknown::{subresource, unknown_group, unknown_kind},
 };
 use crate::{
     context::pod::{BUILTIN, Template},
@@ -31,6 +31,10 @@ impl Compiler<'_> {
             }
             if let Some(reason) = spared(&gvk.group, &gvk.kind) {
                 let message = format!("no rule may judge `{}`: {reason}", gvk.kind);
+                self.add(&field(index, "kind"), Level::Error, message);
+                continue;
+            }
+            if let Some(message) = subresource(self.kinds, gvk) {
                 self.add(&field(index, "kind"), Level::Error, message);
                 continue;
             }

@@ -1,10 +1,12 @@
 //! The places in a rule that ask for other objects: which kind, and whether the rule may.
 
-use portal_expr::{ArgumentShape, CallSite};
+use portal_expr::{ArgumentShape, CallSite, Read, Segment};
 
 use super::Compiler;
 use crate::{
-    context::{BY_NAME, CONSISTENT, CONSISTENT_CLUSTER, LIST},
+    context::{
+        BY_NAME, CONSISTENT, CONSISTENT_CLUSTER, CONTAINER, LIST, METADATA, OBJECT, REQUEST, SECURITY_CONTEXT, SPEC,
+    },
     kinds::{Kind, PluralError},
     language::Expression,
     rule::{LookupSite, diagnostic::Level},
@@ -45,6 +47,8 @@ impl Compiler<'_> {
             }
         };
         self.check_arguments(site, &kind, arguments);
+        self.check_order(site, &kind, arguments);
+        self.check_selector(site, arguments);
         if kind.namespaced && doubtful.contains(&0) {
             let message = format!(
                 "the namespace of `{}` may be missing here: give it a value by `?? …`, or ask first by `… != nil && …`",
@@ -93,6 +97,39 @@ impl Compiler<'_> {
         self.site_error(site, message);
     }
 
+    /// Refuses `byName("web", metadata.namespace)`: an object that is called like its namespace is not what is meant.
+    fn check_order(&mut self, site: &CallSite, kind: &Kind, arguments: &[ArgumentShape]) {
+        let (BY_NAME, true, [first, ArgumentShape::Path(path)]) = (site.function, kind.namespaced, arguments) else {
+            return;
+        };
+        let namespace = written(path);
+        if !matches!(&*namespace, "metadata.namespace" | "request.namespace" | "object.metadata.namespace") {
+            return;
+        }
+        let name = match first {
+            ArgumentShape::Text(name) => format!("{name:?}"),
+            ArgumentShape::Path(path) if written(path) != namespace => written(path),
+            _ => "name".to_owned(),
+        };
+        self.site_error(site, format!("the namespace comes first: write byName({namespace}, {name})"));
+    }
+
+    /// Refuses a part of a selector: where it is left out nothing would be asked of the labels, and everything be found.
+    fn check_selector(&mut self, site: &CallSite, arguments: &[ArgumentShape]) {
+        let parts = arguments.iter().filter_map(|argument| match argument {
+            ArgumentShape::Path(path) => written(path).strip_suffix(".matchLabels").map(str::to_owned),
+            _ => None,
+        });
+        let whole: Vec<String> = parts.collect();
+        for whole in whole.iter().filter(|_| site.function == LIST) {
+            let message = format!(
+                "a selector without `matchLabels` would find everything, whatever its `matchExpressions` say: write `{whole}`, which is the \
+                 whole selector"
+            );
+            self.site_error(site, message);
+        }
+    }
+
     /// A rule of a namespace never leaves it.
     fn check_own_namespace(&mut self, site: &CallSite, kind: &Kind, namespace: Option<&str>) {
         let Some(own) = &self.source.id.namespace else { return };
@@ -123,6 +160,23 @@ impl Compiler<'_> {
     fn site_error(&mut self, site: &CallSite, message: String) {
         self.add_at(Level::Error, (site.line, site.column), message);
     }
+}
+
+/// A part of a root, as rules write it.
+fn written(read: &Read) -> String {
+    let root = match read.root {
+        OBJECT => "object",
+        METADATA => "metadata",
+        REQUEST => "request",
+        SPEC => "spec",
+        CONTAINER => "container",
+        SECURITY_CONTEXT => "securityContext",
+        _ => "",
+    };
+    read.path.iter().fold(root.to_owned(), |path, segment| match segment {
+        Segment::Field(name) => format!("{path}.{name}"),
+        Segment::Each => String::new(),
+    })
 }
 
 fn is_given(arguments: &[ArgumentShape], index: usize) -> bool {

@@ -37,8 +37,55 @@ pub(super) fn unknown_kind(kinds: &Kinds, gvk: &GroupVersionKind) -> String {
     }
     match group.as_str() {
         "" => format!("{wrong}: a kind of another group needs its `group`"),
+        // A version that is gone is taken for what it is, if it is named.
+        "policy" if version == "*" && kind == "PodSecurityPolicy" => {
+            format!("{wrong}: a version that is not served any more is named, `version: v1beta1`")
+        }
         _ => wrong,
     }
+}
+
+/// What is sent to a subresource has a kind of its own, which `match` does not name: by the kind, the one that it is sent to, and the
+/// subresource.
+const BODIES: [(&str, &str, &str); 9] = [
+    ("PodExecOptions", "Pod", "exec"),
+    ("PodAttachOptions", "Pod", "attach"),
+    ("PodPortForwardOptions", "Pod", "portforward"),
+    ("PodProxyOptions", "Pod", "proxy"),
+    ("NodeProxyOptions", "Node", "proxy"),
+    ("ServiceProxyOptions", "Service", "proxy"),
+    ("Eviction", "Pod", "eviction"),
+    ("TokenRequest", "ServiceAccount", "token"),
+    ("Scale", "", "scale"),
+];
+
+/// What to write for a kind that is a subresource, or what is sent to one: `pods/exec`, `PodExecOptions`.
+pub(super) fn subresource(kinds: &Kinds, gvk: &GroupVersionKind) -> Option<String> {
+    let (kind, subresource) = match gvk.kind.split_once('/') {
+        Some((name, subresource)) => {
+            let is_meant = |kind: &&Kind| kind.kind.eq_ignore_ascii_case(name) || kind.plural == name;
+            let kind = kinds.iter().find(is_meant);
+            let group = |kind: &Kind| match kind.group.as_str() {
+                "" => format!("kind: {}", kind.kind),
+                group => format!("group: {group}, kind: {}", kind.kind),
+            };
+            (kind.map_or_else(|| format!("kind: {name}"), group), subresource)
+        }
+        None => {
+            let (_, kind, subresource) = BODIES.iter().find(|(body, ..)| *body == gvk.kind)?;
+            let own = "group: apps, kind: Deployment";
+            (if kind.is_empty() { own.to_owned() } else { format!("kind: {kind}") }, *subresource)
+        }
+    };
+    // Whoever defines a kind of this name means that.
+    if kinds.get(&gvk.group, &gvk.kind).is_some() {
+        return None;
+    }
+    let example = if gvk.kind == "Scale" { ", and whatever else is scaled," } else { "" };
+    Some(format!(
+        "`{}` is no kind by itself: write `gvk: [{{{kind}}}]`{example} and `subresources: [{subresource}]` below `match`",
+        gvk.kind
+    ))
 }
 
 /// What is wrong with a group of which nothing is served, or nothing in a version.
@@ -48,6 +95,10 @@ pub(super) fn unknown_group(kinds: &Kinds, gvk: &GroupVersionKind) -> String {
         return format!("no kind of group `{group}` is served in version `{version}`");
     }
     let groups = kinds.iter().filter(|kind| !kind.is_assumed()).map(|kind| kind.group.as_str());
+    if group == "*" {
+        return "there is no `*` for groups: name the kinds one by one, `gvk: [{kind: Pod}, {group: apps, kind: \"*\"}]`".to_owned();
+    }
+    let groups = groups.filter(|group| !group.is_empty());
     let hint = portal_expr::nearest(group, groups).map(|near| format!(", did you mean `{near}`?"));
     format!("no kind is served in group `{group}`{}", hint.unwrap_or_default())
 }

@@ -213,11 +213,11 @@ fn a_question_says_that_something_is_there() {
     check_refused(&[
         (
             "semver(container.image.tag) < '2'",
-            "`container.image.tag` may be missing: write `semver(container.image.tag ?? \"0\")` to give it a value, or `container.image.tag != nil && …` to leave out what has none",
+            "`container.image.tag` may be missing, and may be no version: write `isSemver(container.image.tag) && …` to leave out what is none",
         ),
         (
             "isSemver(object.a) && semver(object.b) < '2'",
-            "`object.b` may be missing: write `semver(object.b ?? \"0\")` to give it a value, or `object.b != nil && …` to leave out what has none",
+            "`object.b` may be missing, and may be no version: write `isSemver(object.b) && …` to leave out what is none",
         ),
         (
             "'10.0.0.1' in cidr(object.range)",

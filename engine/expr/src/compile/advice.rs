@@ -1,0 +1,257 @@
+//! What is meant where two sides do not fit each other, or where a list is asked as if it were one of its elements.
+
+use super::{Compiler, form::Form, operators::name_of};
+use crate::{
+    ast::{Binary, Id, Kind as Syntax},
+    error::Error,
+    habits,
+    schema::{ObjectId, Shape},
+    types::Type,
+    value::Network,
+};
+
+/// More fields than these are no help.
+const MAX_FIELDS: usize = 3;
+
+impl<'s> Compiler<'s> {
+    /// What is meant by an operator whose sides do not fit, by what they are.
+    pub(super) fn hint_of_sides(&self, operator: Binary, left: (Id, Type), right: (Id, Type)) -> Option<String> {
+        match operator {
+            Binary::Or { .. } if self.is_default(left, right) => {
+                let (value, default) = (self.shown(left.0), self.shown(right.0));
+                Some(format!(": write `({value} ?? {default})` to give it a value where it is missing"))
+            }
+            Binary::Or { .. } | Binary::And { .. } => self.alternative(left, right),
+            Binary::Add if left.1.is_array() && right.1.is_array() => {
+                Some(format!(": write `concat({}, {})`", self.shown(left.0), self.shown(right.0)))
+            }
+            Binary::Equal | Binary::NotEqual => {
+                let sides = [(left, right), (right, left)];
+                sides.into_iter().find_map(|(one, other)| {
+                    self.field_meant(operator, one, other).or_else(|| self.quoted_meant(operator, one, other))
+                })
+            }
+            _ if operator.is_ordering() => self.number_meant(operator, left, right),
+            _ => None,
+        }
+    }
+
+    /// Whether `x || y` gives a value to what is missing.
+    fn is_default(&self, left: (Id, Type), right: (Id, Type)) -> bool {
+        let is_literal = matches!(
+            self.tree.kind(right.0),
+            Syntax::Text(_) | Syntax::Integer(_) | Syntax::Float(_) | Syntax::Array(_) | Syntax::Map(_)
+        );
+        is_literal && left.1 != Type::BOOL && right.1 != Type::BOOL
+    }
+
+    /// `x == "a" || "b"`
+    fn alternative(&self, left: (Id, Type), right: (Id, Type)) -> Option<String> {
+        let Syntax::Binary(operator @ (Binary::Equal | Binary::NotEqual), subject, first) = self.tree.kind(left.0) else {
+            return None;
+        };
+        let is_literal = matches!(self.tree.kind(right.0), Syntax::Text(_) | Syntax::Integer(_));
+        let not = if *operator == Binary::Equal { "" } else { "not " };
+        is_literal.then(|| {
+            let (subject, first, second) = (self.shown(*subject), self.shown(*first), self.shown(right.0));
+            format!(": write `{subject} {not}in [{first}, {second}]`")
+        })
+    }
+
+    /// `# == 80`, where `#` is an object: the fields of it that are such.
+    fn field_meant(&self, operator: Binary, object: (Id, Type), other: (Id, Type)) -> Option<String> {
+        let path = match self.shown(object.0) {
+            element if element == "#" => String::new(),
+            path => path,
+        };
+        let fields = self.fields_of(object.1, other.1)?;
+        let sign = name_of(operator);
+        let written: Vec<String> =
+            fields.iter().map(|field| format!("`{path}.{field} {sign} {}`", self.shown(other.0))).collect();
+        Some(format!(": write {}", written.join(" or ")))
+    }
+
+    /// The fields of an object that are of a type. Those that it always has come before others, and alone.
+    fn fields_of(&self, object: Type, kind: Type) -> Option<Vec<String>> {
+        let id = ObjectId(u16::try_from(object.as_object()?).ok()?);
+        let is_such = |shape: &Shape| match shape {
+            Shape::Int => kind == Type::INT,
+            Shape::Text | Shape::TextWith(_) => kind == Type::TEXT,
+            _ => false,
+        };
+        let fields = &self.schema.object(id).fields;
+        let all = |required: bool| {
+            let mut names: Vec<String> = fields
+                .iter()
+                .filter(|(_, field)| is_such(&field.shape) && (field.required || !required))
+                .map(|(name, _)| name.clone())
+                .collect();
+            names.sort_unstable();
+            names
+        };
+        let required = all(true);
+        let names = if required.is_empty() { all(false) } else { required };
+        let names = if kind == Type::TEXT && names.iter().any(|name| name == "name") { vec!["name".to_owned()] } else { names };
+        (!names.is_empty() && names.len() <= MAX_FIELDS).then_some(names)
+    }
+
+    /// A text beside `true` or a number is compared with a text.
+    fn quoted_meant(&self, operator: Binary, text: (Id, Type), other: (Id, Type)) -> Option<String> {
+        let is_literal = matches!(self.tree.kind(other.0), Syntax::Bool(_) | Syntax::Integer(_) | Syntax::Float(_));
+        let is_value = !matches!(self.tree.kind(text.0), Syntax::Text(_));
+        (is_literal && is_value && text.1 == Type::TEXT).then(|| {
+            let (text, sign, other) = (self.shown(text.0), name_of(operator), self.shown(other.0));
+            format!(": this is text, write `{text} {sign} \"{other}\"`")
+        })
+    }
+
+    /// A text in an order with a number: the number that it says, or the version.
+    fn number_meant(&self, operator: Binary, left: (Id, Type), right: (Id, Type)) -> Option<String> {
+        let (text, other) = match (left.1, right.1) {
+            (Type::TEXT, kind) if kind.is_number() => (left.0, right.0),
+            (kind, Type::TEXT) if kind.is_number() => (right.0, left.0),
+            _ => return None,
+        };
+        if matches!(self.tree.kind(text), Syntax::Text(_)) {
+            return None;
+        }
+        let (shown, sign) = (self.shown(text), name_of(operator));
+        let between = |one: String, other: String| match text == left.0 {
+            true => format!("{one} {sign} {other}"),
+            false => format!("{other} {sign} {one}"),
+        };
+        let is_version = shown.ends_with("tag") || shown.ends_with("ersion");
+        Some(if is_version {
+            let number = self.shown(other);
+            let compared = between(format!("semver({shown})"), format!("semver(\"{number}\")"));
+            format!(": write `isSemver({shown}) && {compared}`")
+        } else {
+            let compared = between(format!("int({shown})"), self.shown(other));
+            format!(": write `{shown} matches \"^[0-9]+$\" && {compared}`")
+        })
+    }
+
+    /// How to ask whether what a function gives is there, or is more than nothing.
+    pub(super) fn truth_of_call(&self, id: Id, kind: Type, is_there: bool) -> Option<String> {
+        let text = self.shown(id);
+        let equal = if is_there { "!=" } else { "==" };
+        match self.tree.kind(id) {
+            Syntax::Builtin { name: "len" | "count", .. } => Some(format!(": write `{text} {equal} 0`")),
+            Syntax::Builtin { name: "filter", arguments } if arguments.len() == 2 => {
+                let arguments: Vec<String> = arguments.iter().map(|argument| self.shown(*argument)).collect();
+                let predicate = if is_there { "any" } else { "none" };
+                Some(format!(": write `{predicate}({})`", arguments.join(", ")))
+            }
+            Syntax::Call { .. } | Syntax::Builtin { .. } if kind.is_array() => Some(format!(": write `len({text}) {equal} 0`")),
+            Syntax::Call { .. } if kind.is_map() => Some(format!(": write `{text} {equal} nil`")),
+            _ => None,
+        }
+    }
+
+    /// How a list of objects is asked for one, where something is said to be in it that is none.
+    pub(super) fn asked_of_list(&self, needle: Id, needle_kind: Type, list: Id, element: &Form<'s>) -> Option<String> {
+        let object = element.kind();
+        let list = self.shown(list);
+        if let Syntax::Text(text) = self.tree.kind(needle)
+            && let Some(id) = element.object()
+            && self.schema.object(id).fields.contains_key(text.as_ref())
+        {
+            return Some(format!(": write `any({list}, .{text} != nil)`"));
+        }
+        let fields = self.fields_of(object, needle_kind)?;
+        let needle = self.shown(needle);
+        let written: Vec<String> = fields.iter().map(|field| format!("`any({list}, .{field} == {needle})`")).collect();
+        Some(format!(": write {}", written.join(" or ")))
+    }
+
+    /// What `in` is written with where a text stands behind it.
+    pub(super) fn list_meant(&self, needle: &str, haystack: Id) -> Option<String> {
+        let Syntax::Text(text) = self.tree.kind(haystack) else { return None };
+        let shown = self.shown(haystack);
+        let is_network = text.contains('/') && Network::parse(text).is_some();
+        Some(if is_network { format!("write `{needle} in cidr({shown})`") } else { format!("write `{needle} in [{shown}]`") })
+    }
+
+    /// The map that a text such as `app=web` stands for.
+    pub(super) fn map_meant(&self, wanted: Type, id: Id) -> Option<String> {
+        let Syntax::Text(text) = self.tree.kind(id) else { return None };
+        let pairs = text.split(',').map(|pair| pair.split_once('=').map(|(key, value)| (key.trim(), value.trim_start_matches('=').trim())));
+        let pairs: Vec<(&str, &str)> = pairs.collect::<Option<_>>()?;
+        let written: Vec<String> = pairs.iter().map(|(key, value)| format!("{key:?}: {value:?}")).collect();
+        wanted.is_map().then(|| format!(": write `{{{}}}`", written.join(", ")))
+    }
+
+    /// What is wrong with a predicate over a map, and how it goes through the keys.
+    pub(super) fn predicate_over_map(&self, at: u32, name: &str, map: Id, body: Option<Id>) -> Error {
+        let map = self.shown(map);
+        let body = body.map(|body| {
+            let body = self.shown(body);
+            let value = format!("{map}[#]");
+            [("#key", "#"), (".key", "#"), ("#value", &*value), (".value", &*value)]
+                .iter()
+                .fold(body, |body, (theirs, ours)| replace_word(&body, theirs, ours))
+        });
+        let body = body.as_deref().unwrap_or("…");
+        self.error(
+            at,
+            format!("`{name}` goes through a list, and this is map: write `{name}(keys({map}), {body})`, where `#` is the key and `{map}[#]` its value"),
+        )
+    }
+
+    /// Refuses `any(c in list, c.name == …)`: the element has no name of its own.
+    pub(super) fn refuse_named_element(&self, at: u32, name: &str, arguments: &[Id]) -> Result<(), Error> {
+        let [collection, body, ..] = arguments else { return Ok(()) };
+        let Syntax::Binary(Binary::In, element, list) = self.tree.kind(*collection) else { return Ok(()) };
+        let Syntax::Identifier(element) = self.tree.kind(*element) else { return Ok(()) };
+        if self.strict || !self.is_unknown_name(element) {
+            return Ok(());
+        }
+        let body = replace_word(&self.shown(*body), element, "#").replace("#.", ".");
+        let message = format!("the element of `{name}` is `#`, and its field `.name`: write `{name}({}, {body})`", self.shown(*list));
+        Err(self.error(at, message))
+    }
+
+    /// Refuses `tag == latest`, where a name of nothing stands beside a text.
+    pub(super) fn refuse_unquoted_text(&self, operator: Binary, beside: Type, id: Id) -> Result<(), Error> {
+        let Syntax::Identifier(name) = self.tree.kind(id) else { return Ok(()) };
+        let is_equality = matches!(operator, Binary::Equal | Binary::NotEqual);
+        let is_type = matches!(*name, "string" | "int" | "float" | "map" | "bool" | "array");
+        let is_other = is_type || habits::value(name).is_some() || self.hinted(name, &[]).is_some();
+        if !is_equality || beside != Type::TEXT || !self.is_unknown_name(name) || is_other {
+            return Ok(());
+        }
+        Err(self.error(self.at(id), format!("unknown name `{name}`: text is put in quotes, write `{name:?}`")))
+    }
+}
+
+/// A text with one word in the place of another. What is part of a longer word stays.
+fn replace_word(text: &str, word: &str, other: &str) -> String {
+    let is_part = |letter: char| letter.is_alphanumeric() || letter == '_';
+    let mut replaced = String::new();
+    let mut rest = text;
+    while let Some(at) = rest.find(word) {
+        let (before, after) = (&rest[..at], &rest[at + word.len()..]);
+        let begins = !word.starts_with(is_part) && !word.starts_with('.') || !before.ends_with(|letter| is_part(letter) || letter == '.' || letter == ']');
+        replaced.push_str(before);
+        replaced.push_str(if begins && !after.starts_with(is_part) { other } else { word });
+        rest = after;
+    }
+    replaced + rest
+}
+
+#[cfg(test)]
+mod tests {
+    use super::replace_word;
+
+    #[test]
+    fn a_word_is_replaced_only_where_it_stands_alone() {
+        for (text, word, other, expected) in [
+            ("c.image == abc.d", "c", "#", "#.image == abc.d"),
+            (".key == x.key", ".key", "#", "# == x.key"),
+            ("labels[#key]", "#key", "#", "labels[#]"),
+            (".keys", ".key", "#", ".keys"),
+        ] {
+            assert_eq!(replace_word(text, word, other), expected, "{text}");
+        }
+    }
+}
