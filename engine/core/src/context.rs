@@ -49,9 +49,8 @@ pub(crate) const SECCOMP_PROFILE_TYPE: ComputedId = ComputedId(5);
 const MAX_TYPES: usize = 8;
 
 /// The subresources of Kubernetes that rules are for.
-const SUBRESOURCES: [&str; 11] = [
-    "approval", "attach", "binding", "eviction", "exec", "log", "portforward", "proxy", "scale", "status", "token",
-];
+const SUBRESOURCES: [&str; 11] =
+    ["approval", "attach", "binding", "eviction", "exec", "log", "portforward", "proxy", "scale", "status", "token"];
 
 /// The operations that a rule is asked about if it does not say.
 const DEFAULT_OPERATIONS: [Operation; 2] = [Operation::Create, Operation::Update];
@@ -162,7 +161,8 @@ fn subresources(judged: Judged<'_>) -> Words {
         listed.extend(POD_SUBRESOURCES.map(str::to_owned));
     }
     let of_kinds = judged.kinds.iter().flat_map(|(kind, _)| kind.subresources.iter().map(String::as_str));
-    let mut others: Vec<&str> = of_kinds.chain(SUBRESOURCES).filter(|name| !listed.iter().any(|own| own == name)).collect();
+    let mut others: Vec<&str> =
+        of_kinds.chain(SUBRESOURCES).filter(|name| !listed.iter().any(|own| own == name)).collect();
     others.sort_unstable();
     others.dedup();
     let advice = |other: &str| {

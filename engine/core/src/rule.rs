@@ -2,8 +2,8 @@
 
 pub(crate) mod comment;
 pub(crate) mod matching;
-pub(crate) mod quoting;
 pub mod message;
+pub(crate) mod quoting;
 
 pub mod compile;
 pub mod diagnostic;

@@ -133,7 +133,9 @@ pub(super) fn hinted(schema: &Schema, pods: bool) -> Schema {
     for (path, instead) in ANYWHERE.iter().chain(own) {
         schema.add_hint(*path, *instead, "");
     }
-    for (path, instead, because) in TYPES.iter().filter(|(_, instead, _)| pods || instead.starts_with('.') || instead.contains("{}")) {
+    for (path, instead, because) in
+        TYPES.iter().filter(|(_, instead, _)| pods || instead.starts_with('.') || instead.contains("{}"))
+    {
         schema.add_hint(*path, *instead, *because);
     }
     // Functions, by their calls.

@@ -5,6 +5,8 @@ mod connected;
 mod images;
 mod judged;
 mod lookups;
+#[cfg(test)]
+mod natural;
 mod resources;
 mod spared;
 mod unknown;

@@ -163,6 +163,9 @@ mod tests {
                  | rule: |
                  |   [1, 2] contains spec.priority"#]],
         );
-        check("rule: |\n  spec.hostPID\n x", expect!["a.yaml:5:2: while parsing a block mapping, did not find expected key"]);
+        check(
+            "rule: |\n  spec.hostPID\n x",
+            expect!["a.yaml:5:2: while parsing a block mapping, did not find expected key"],
+        );
     }
 }

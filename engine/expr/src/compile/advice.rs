@@ -47,7 +47,8 @@ impl<'s> Compiler<'s> {
 
     /// `x == "a" || "b"`
     fn alternative(&self, left: (Id, Type), right: (Id, Type)) -> Option<String> {
-        let Syntax::Binary(operator @ (Binary::Equal | Binary::NotEqual), subject, first) = self.tree.kind(left.0) else {
+        let Syntax::Binary(operator @ (Binary::Equal | Binary::NotEqual), subject, first) = self.tree.kind(left.0)
+        else {
             return None;
         };
         let is_literal = matches!(self.tree.kind(right.0), Syntax::Text(_) | Syntax::Integer(_));
@@ -91,7 +92,8 @@ impl<'s> Compiler<'s> {
         };
         let required = all(true);
         let names = if required.is_empty() { all(false) } else { required };
-        let names = if kind == Type::TEXT && names.iter().any(|name| name == "name") { vec!["name".to_owned()] } else { names };
+        let names =
+            if kind == Type::TEXT && names.iter().any(|name| name == "name") { vec!["name".to_owned()] } else { names };
         (!names.is_empty() && names.len() <= MAX_FIELDS).then_some(names)
     }
 
@@ -142,7 +144,9 @@ impl<'s> Compiler<'s> {
                 let predicate = if is_there { "any" } else { "none" };
                 Some(format!(": write `{predicate}({})`", arguments.join(", ")))
             }
-            Syntax::Call { .. } | Syntax::Builtin { .. } if kind.is_array() => Some(format!(": write `len({text}) {equal} 0`")),
+            Syntax::Call { .. } | Syntax::Builtin { .. } if kind.is_array() => {
+                Some(format!(": write `len({text}) {equal} 0`"))
+            }
             Syntax::Call { .. } if kind.is_map() => Some(format!(": write `{text} {equal} nil`")),
             _ => None,
         }
@@ -169,13 +173,19 @@ impl<'s> Compiler<'s> {
         let Syntax::Text(text) = self.tree.kind(haystack) else { return None };
         let shown = self.shown(haystack);
         let is_network = text.contains('/') && Network::parse(text).is_some();
-        Some(if is_network { format!("write `{needle} in cidr({shown})`") } else { format!("write `{needle} in [{shown}]`") })
+        Some(if is_network {
+            format!("write `{needle} in cidr({shown})`")
+        } else {
+            format!("write `{needle} in [{shown}]`")
+        })
     }
 
     /// The map that a text such as `app=web` stands for.
     pub(super) fn map_meant(&self, wanted: Type, id: Id) -> Option<String> {
         let Syntax::Text(text) = self.tree.kind(id) else { return None };
-        let pairs = text.split(',').map(|pair| pair.split_once('=').map(|(key, value)| (key.trim(), value.trim_start_matches('=').trim())));
+        let pairs = text
+            .split(',')
+            .map(|pair| pair.split_once('=').map(|(key, value)| (key.trim(), value.trim_start_matches('=').trim())));
         let pairs: Vec<(&str, &str)> = pairs.collect::<Option<_>>()?;
         let written: Vec<String> = pairs.iter().map(|(key, value)| format!("{key:?}: {value:?}")).collect();
         wanted.is_map().then(|| format!(": write `{{{}}}`", written.join(", ")))
@@ -207,7 +217,10 @@ impl<'s> Compiler<'s> {
             return Ok(());
         }
         let body = replace_word(&self.shown(*body), element, "#").replace("#.", ".");
-        let message = format!("the element of `{name}` is `#`, and its field `.name`: write `{name}({}, {body})`", self.shown(*list));
+        let message = format!(
+            "the element of `{name}` is `#`, and its field `.name`: write `{name}({}, {body})`",
+            self.shown(*list)
+        );
         Err(self.error(at, message))
     }
 
@@ -231,7 +244,8 @@ fn replace_word(text: &str, word: &str, other: &str) -> String {
     let mut rest = text;
     while let Some(at) = rest.find(word) {
         let (before, after) = (&rest[..at], &rest[at + word.len()..]);
-        let begins = !word.starts_with(is_part) && !word.starts_with('.') || !before.ends_with(|letter| is_part(letter) || letter == '.' || letter == ']');
+        let begins = !word.starts_with(is_part) && !word.starts_with('.')
+            || !before.ends_with(|letter| is_part(letter) || letter == '.' || letter == ']');
         replaced.push_str(before);
         replaced.push_str(if begins && !after.starts_with(is_part) { other } else { word });
         rest = after;

@@ -308,7 +308,9 @@ impl<'s> Compiler<'s> {
             let names = || calls.functions.iter().map(|function| function.name.as_str());
             let hint = match suggest::nearest(name, names()).filter(|_| !matches!(name, "exists" | "get")) {
                 Some(nearest) => format!(", did you mean `{nearest}`?"),
-                None if matches!(name, "exists" | "get" | "has") && arguments.iter().all(|argument| argument.name.is_none()) => {
+                None if matches!(name, "exists" | "get" | "has")
+                    && arguments.iter().all(|argument| argument.name.is_none()) =>
+                {
                     let path: Vec<&str> = before.iter().map(|(name, _)| *name).collect();
                     let given: Vec<String> = arguments.iter().map(|argument| self.shown(argument.value)).collect();
                     let asked = if name == "get" { "" } else { " != nil" };

@@ -41,10 +41,7 @@ impl<'s> Compiler<'s> {
         let wanted = if are_all_needed { Binary::Equal } else { Binary::NotEqual };
         let Syntax::Binary(operator, left, right) = self.tree.kind(condition) else { return None };
         let is_literal = |id: Id| {
-            matches!(
-                self.tree.kind(id),
-                Syntax::Text(_) | Syntax::Integer(_) | Syntax::Float(_) | Syntax::Bool(_)
-            )
+            matches!(self.tree.kind(id), Syntax::Text(_) | Syntax::Integer(_) | Syntax::Float(_) | Syntax::Bool(_))
         };
         match (*operator == wanted, is_literal(*left), is_literal(*right)) {
             (true, false, true) => Some((*left, *right)),

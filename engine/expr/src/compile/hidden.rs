@@ -61,7 +61,8 @@ impl<'s> Compiler<'s> {
 
     fn unseen(&self, id: Id, reason: &str) -> Error {
         let asked = match self.tree.kind(id) {
-            Syntax::Member { base, property, .. } if matches!(self.tree.kind(*property), Syntax::Text(key) if *key != "data" && *key != "stringData") => {
+            Syntax::Member { base, property, .. } if matches!(self.tree.kind(*property), Syntax::Text(key) if *key != "data" && *key != "stringData") =>
+            {
                 format!("{} in {}", self.shown(*property), self.shown(*base))
             }
             _ => "\"password\" in object.data".to_owned(),

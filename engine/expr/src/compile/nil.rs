@@ -168,8 +168,11 @@ impl<'s> Compiler<'s> {
                 (Binary::Less, Syntax::Integer(1)) | (Binary::LessOrEqual, Syntax::Integer(0))
             );
         let number = format!("int(trimSuffix(string({text} ?? 0), \"%\"))");
-        let compared =
-            if id == left_id { format!("{number} {sign} {other_text}") } else { format!("{other_text} {sign} {number}") };
+        let compared = if id == left_id {
+            format!("{number} {sign} {other_text}")
+        } else {
+            format!("{other_text} {sign} {number}")
+        };
         let none = if is_none { format!("`{text} in [0, \"0%\"]`, or ") } else { String::new() };
         let message = format!(
             "`{text}` may be a number, or a text such as \"25%\", which has no such order: write {none}`{compared}` to compare the number alone"

@@ -262,10 +262,12 @@ impl<'s> Compiler<'s> {
 
     fn regex_of(&self, at: u32, operator: Binary, subject: Id, pattern: &Op) -> Result<Option<Regex>, Error> {
         match (&pattern.kind, operator) {
-            (Kind::Constant(Constant::Text(pattern)), Binary::Matches) => Regex::new(pattern).map(Some).map_err(|message| {
-                let hint = if self.strict { String::new() } else { self.glob_meant(subject, pattern) };
-                self.error(at, format!("{message}{hint}"))
-            }),
+            (Kind::Constant(Constant::Text(pattern)), Binary::Matches) => {
+                Regex::new(pattern).map(Some).map_err(|message| {
+                    let hint = if self.strict { String::new() } else { self.glob_meant(subject, pattern) };
+                    self.error(at, format!("{message}{hint}"))
+                })
+            }
             _ => Ok(None),
         }
     }

@@ -35,7 +35,11 @@ impl<'s> Compiler<'s> {
             false => self.shown(id),
         };
         let Some(advice) = self.meant(at, operator, id, &value, &patterns) else { return Ok(()) };
-        let message = format!("`{}` knows no patterns, and this never has a `*` or a `?` in it: write `{advice}`", name_of(operator));
+        let because = match operator {
+            Binary::Matches => "in a regular expression `*` repeats the sign before it".to_owned(),
+            _ => format!("`{}` knows no patterns, and this never has a `*` or a `?` in it", name_of(operator)),
+        };
+        let message = format!("{because}: write `{advice}`");
         if subject.known.kind == Type::TEXT {
             return Err(self.error(other.op.at, message));
         }

@@ -60,7 +60,14 @@ impl<'s> Compiler<'s> {
             _ => Known { may_be_nil: self.strict, ..Known::unknown() },
         });
         let has_patterns = has_patterns(&collection.op);
-        self.scopes.push(Scope { item, has_patterns, has_index, accumulator, uses_item: false, uses_accumulator: false });
+        self.scopes.push(Scope {
+            item,
+            has_patterns,
+            has_index,
+            accumulator,
+            uses_item: false,
+            uses_accumulator: false,
+        });
         let body = others.first().map(|body| self.value(*body)).transpose();
         let scope = self.scopes.pop();
         let body = body?;
@@ -203,8 +210,7 @@ impl<'s> Compiler<'s> {
 
 /// Whether some element of a list of texts is a pattern.
 fn has_patterns(list: &Op) -> bool {
-    let is_pattern =
-        |op: &Op| matches!(&op.kind, Kind::Constant(Constant::Text(text)) if text.contains(['*', '?']));
+    let is_pattern = |op: &Op| matches!(&op.kind, Kind::Constant(Constant::Text(text)) if text.contains(['*', '?']));
     matches!(&list.kind, Kind::Array(elements) if elements.iter().any(is_pattern))
 }
 

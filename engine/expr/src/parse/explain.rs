@@ -47,7 +47,9 @@ fn unfinished(source: &str, at: usize) -> Option<(usize, String)> {
         if !is_number(&rest[..end]) {
             let hint = match &rest[..end] {
                 _ if source[..at].ends_with('.') => "; an element of a list is `[0]`".to_owned(),
-                amount if Amount::parse(amount).is_some() => format!("; an amount is written as text: write `\"{amount}\"`"),
+                amount if Amount::parse(amount).is_some() => {
+                    format!("; an amount is written as text: write `\"{amount}\"`")
+                }
                 _ => String::new(),
             };
             return Some((at, format!("{} is not a number{hint}", shown(&rest[..end]))));

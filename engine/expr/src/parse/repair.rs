@@ -57,7 +57,8 @@ fn without_head(source: &str) -> Option<String> {
     match first {
         "some" | "every" => {
             let (variable, rest) = rest.split_once(" in ")?;
-            let end = rest.find([';', '\n']).map(|at| (at, 1)).or_else(|| rest.find(" satisfies ").map(|at| (at, 11)))?;
+            let end =
+                rest.find([';', '\n']).map(|at| (at, 1)).or_else(|| rest.find(" satisfies ").map(|at| (at, 11)))?;
             let (list, body) = (rest[..end.0].trim(), rest[end.0 + end.1..].trim());
             let predicate = if first == "some" { "any" } else { "all" };
             Some(format!("{predicate}({list}, {variable}, {})", any_element(body)))
@@ -71,7 +72,9 @@ fn without_head(source: &str) -> Option<String> {
 /// `x[_] == y`, which asks whether one of the elements is so.
 fn any_element(body: &str) -> String {
     match body.split_once("[_] ==") {
-        Some((list, value)) if list.chars().all(|letter| is_word(letter) || letter == '.') && !value.contains("[_]") => {
+        Some((list, value))
+            if list.chars().all(|letter| is_word(letter) || letter == '.') && !value.contains("[_]") =>
+        {
             format!("{} in {list}", value.trim())
         }
         _ => body.to_owned(),
@@ -111,7 +114,9 @@ fn like(literal: &str) -> Option<String> {
         match letter {
             '%' => regex.push_str(".*"),
             '_' => regex.push('.'),
-            '.' | '+' | '*' | '?' | '(' | ')' | '[' | ']' | '{' | '}' | '|' | '^' | '$' => regex.push_str(&format!("[{letter}]")),
+            '.' | '+' | '*' | '?' | '(' | ')' | '[' | ']' | '{' | '}' | '|' | '^' | '$' => {
+                regex.push_str(&format!("[{letter}]"))
+            }
             letter => regex.push(letter),
         }
     }
@@ -147,10 +152,11 @@ fn repair(source: &str, at: usize) -> Option<String> {
         key if key.starts_with(['"', '\'']) && key.len() > 1 && before.ends_with('.') => {
             replace(at - 1, at + key.len(), &format!("[{key}]"))
         }
-        "like" | "LIKE" if let Some(regex) = {
-            let next = skip_space(source, at + found.len());
-            like(token(source, next)).map(|regex| (next + token(source, next).len(), regex))
-        } =>
+        "like" | "LIKE"
+            if let Some(regex) = {
+                let next = skip_space(source, at + found.len());
+                like(token(source, next)).map(|regex| (next + token(source, next).len(), regex))
+            } =>
         {
             replace(at, regex.0, &format!("matches {}", regex.1))
         }

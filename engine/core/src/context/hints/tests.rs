@@ -8,7 +8,13 @@ use crate::kinds::Kinds;
 
 /// What rules may name whose kinds are not known, with or without pods.
 fn untyped(has_pods: bool) -> Schema {
-    context::schema(Judged { kinds: &[], has_other_bodies: false, has_pods, operations: &[Operation::Create], subresources: &[] })
+    context::schema(Judged {
+        kinds: &[],
+        has_other_bodies: false,
+        has_pods,
+        operations: &[Operation::Create],
+        subresources: &[],
+    })
 }
 
 /// What rules for objects of a kind may name.

@@ -13,10 +13,9 @@ impl Compiler<'_> {
     pub(super) fn check_images(&mut self, facts: &Facts) {
         for compared in &facts.compared {
             let place = (compared.line, compared.column);
-            if let Some(message) = never(compared).or_else(|| empty(compared, facts)) {
+            let message = never(compared).or_else(|| empty(compared, facts)).or_else(|| short(compared));
+            if let Some(message) = message {
                 self.add_at(Level::Error, place, message);
-            } else if let Some(message) = seldom(compared) {
-                self.add_at(Level::Warning, place, message);
             }
         }
     }
@@ -101,7 +100,10 @@ fn never(compared: &Compared) -> Option<String> {
                 "" => String::new(),
                 _ => format!(" && {image}.name startsWith {rest:?}"),
             };
-            Some(format!("a name never begins with {:?}: write `{image}.registry == {registry:?}{path}`", format!("{first}/")))
+            Some(format!(
+                "a name never begins with {:?}: write `{image}.registry == {registry:?}{path}`",
+                format!("{first}/")
+            ))
         }
         Some(IMAGE_TAG) if is_equality && text.starts_with(':') => {
             Some(format!("a tag is without its `:`: write `{}`", equal("tag", text.trim_start_matches(':'))))
@@ -126,27 +128,35 @@ fn empty(compared: &Compared, facts: &Facts) -> Option<String> {
     let (equal, is_negated) = if matches!(*operator, "!=" | "not in") { ("!=", true) } else { ("==", false) };
     match *field {
         // `tag == "" || tag == "latest"` is right by its second half.
-        Some(IMAGE_TAG) if facts.compared.iter().any(|other| other.subject == *subject && other.text == "latest") => None,
+        Some(IMAGE_TAG) if facts.compared.iter().any(|other| other.subject == *subject && other.text == "latest") => {
+            None
+        }
         Some(IMAGE_TAG) => Some(format!(
             "a tag is never \"\": an image that is written without one has the tag \"latest\", and `nil` if it has a digest: write \
              `{subject} {equal} \"latest\"`"
         )),
-        Some(IMAGE_SHA256) if is_negated || *operator == "==" => Some(format!(
-            "a digest is never \"\", and what is missing is `nil`: write `{subject} {equal} nil`"
-        )),
+        Some(IMAGE_SHA256) if is_negated || *operator == "==" => {
+            Some(format!("a digest is never \"\", and what is missing is `nil`: write `{subject} {equal} nil`"))
+        }
         _ => None,
     }
 }
 
-/// What a comparison passes over that people seldom mean to.
-fn seldom(compared: &Compared) -> Option<String> {
+/// What is wrong with a text that begins with Docker Hub's name, which most of its images leave out.
+fn short(compared: &Compared) -> Option<String> {
     let Compared { field, subject, operator, text, .. } = compared;
-    let is_hub = text.starts_with("docker.io/") || text.starts_with("index.docker.io/");
-    (field.is_none() && *operator == "startsWith" && is_hub).then(|| {
-        format!(
-            "an image that is written without a registry is docker.io's too, and does not begin so: write `{subject}.registry == \"docker.io\"`"
-        )
-    })
+    if field.is_some() || *operator != "startsWith" {
+        return None;
+    }
+    let path = text.strip_prefix("docker.io/").or_else(|| text.strip_prefix("index.docker.io/"))?;
+    let name = match path.strip_prefix("library/").unwrap_or(path) {
+        "" => String::new(),
+        name => format!(" && {subject}.name startsWith {name:?}"),
+    };
+    Some(format!(
+        "an image that is written without a registry is docker.io's too, and does not begin so: write `{subject}.registry == \
+         \"docker.io\"{name}`"
+    ))
 }
 
 #[cfg(test)]
@@ -189,6 +199,10 @@ mod tests {
             (r#"container.image.tag == "" || container.image.tag == "latest""#, ""),
             (r#"container.image.tag == nil || container.image.tag == """#, ""),
             (r#"container.image startsWith "docker.io/""#, r#"write `container.image.registry == "docker.io"`"#),
+            (
+                r#"container.image startsWith "docker.io/corp/""#,
+                r#"write `container.image.registry == "docker.io" && container.image.name startsWith "corp/"`"#,
+            ),
             (r#"container.image.name == "corp/app""#, ""),
             (r#"container.image.registry in ["ghcr.io", "localhost:5000", "docker.io"]"#, ""),
             (r#"container.image.name startsWith "corp/""#, ""),

@@ -1,0 +1,260 @@
+//! Rules as people write them first, and what they are told. Following the text gives a rule that is right.
+
+use crate::testing::rules;
+
+const DEPLOYMENT: &str = "{group: apps, kind: Deployment}";
+const INGRESS: &str = "{group: networking.k8s.io, kind: Ingress}";
+const PDB: &str = "{group: policy, kind: PodDisruptionBudget}";
+
+fn told(matching: &str, rule: &str) -> String {
+    let rule = rule.replace('\n', "\n  ");
+    rules(&format!("name: a\nmatch: {{{matching}}}\nrule: |\n  {rule}\n")).1.join("\n")
+}
+
+/// Each rule for a kind is refused with this.
+#[track_caller]
+fn check(kind: &str, rows: &[(&str, &str)]) {
+    for (rule, expected) in rows {
+        let told = told(&format!("gvk: [{kind}]"), rule);
+        assert!(told.starts_with("Error") && told.contains(expected), "{rule}\n{told}");
+    }
+}
+
+/// Each rule for a kind is accepted.
+#[track_caller]
+fn check_accepted(kind: &str, rules: &[&str]) {
+    for rule in rules {
+        let told = told(&format!("gvk: [{kind}], podControllers: false"), rule);
+        assert!(!told.contains("Error"), "{rule}\n{told}");
+    }
+}
+
+#[test]
+fn what_is_missing_is_not_empty() {
+    check(
+        "{kind: Pod}",
+        &[
+            (
+                r#"spec.serviceAccountName in ["", "default"]"#,
+                r#"`(spec.serviceAccountName ?? "") in ["", "default"]`"#,
+            ),
+            (r#"spec.nodeName not in ["", "a"]"#, r#"`(spec.nodeName ?? "") not in ["", "a"]`"#),
+            (r#"metadata.labels["a/b"] == """#, r#"`(metadata.labels["a/b"] ?? "") == ""`"#),
+            (r#"any(container.env, .value != "")"#, r#"`(.value ?? "") != ""`"#),
+            (r#"metadata.labels.team == "" && spec.hostPID"#, "`metadata.labels.team == nil`"),
+        ],
+    );
+    check_accepted(
+        "{kind: Pod}",
+        &[
+            r#"metadata.labels.team == "" || metadata.labels.team == nil"#,
+            r#"metadata.labels.team == nil || metadata.labels.team == """#,
+            r#""team" in metadata.labels && metadata.labels.team == """#,
+            r#"metadata.labels.team == "" || "team" not in metadata.labels"#,
+            r#"any(container.env, .value != nil && .value == "")"#,
+            r#"any(container.args, # == "")"#,
+            r#"container.name == "" || metadata.name == """#,
+            r#"spec.nodeName in ["", nil, "a"]"#,
+        ],
+    );
+}
+
+#[test]
+fn values_of_secrets_are_hidden() {
+    let hidden = "the values of a Secret are hidden";
+    let rows = [
+        r#"object.data.password == "x""#,
+        r#"(object.data.password ?? "") == """#,
+        r#"let p = object.data.password; p startsWith "x""#,
+        "len(object.data.password) < 12",
+        r#"any(values(object.data), # == "")"#,
+        r#"any(values(object.data), fromBase64(#) == "x")"#,
+        r#""x" in values(object.data)"#,
+        r#"object.stringData.password == "x""#,
+        "object.data != request.oldObject.data",
+        "object != request.oldObject",
+        r#"x509(object.data["tls.crt"]).isCA"#,
+        r#"toJSON(object.data) contains "x""#,
+        r#"cluster.secrets.byName(metadata.namespace, "db").data.password == "x""#,
+        r#"any(cluster.secrets.list(metadata.namespace), .data.password == "x")"#,
+    ];
+    check("{kind: Secret}", &rows.map(|rule| (rule, hidden)));
+    check("{kind: Secret}", &[(rows[0], r#"`"password" in object.data`"#)]);
+    check_accepted(
+        "{kind: Secret}",
+        &[
+            r#""password" in object.data"#,
+            "object.data.password == nil && object.data != nil",
+            r#"any(keys(object.data), # startsWith "a") || len(object.data) > 3"#,
+            r#"object.type == "Opaque""#,
+        ],
+    );
+}
+
+#[test]
+fn patterns_are_asked_by_glob() {
+    check(
+        "{kind: Pod}",
+        &[
+            (r#"metadata.namespace in ["kube-*"]"#, r#"`glob(metadata.namespace, "kube-*")`"#),
+            (
+                r#"container.image not in ["a.io/*", "b.io/*"]"#,
+                r#"`none(["a.io/*", "b.io/*"], glob(container.image, #))`"#,
+            ),
+            (r#"metadata.name == "test-*""#, r#"`glob(metadata.name, "test-*")`"#),
+            (r#"any(spec.containers, .image != "a.io/*")"#, r#"`not glob(.image, "a.io/*")`"#),
+            (r#"metadata.namespace startsWith "team-*""#, r#"`metadata.namespace startsWith "team-"`"#),
+            (r#"container.image == "*:latest | *:dev""#, r#"`any(["*:latest", "*:dev"], glob(container.image, #))`"#),
+            (r#"metadata.labels.team != "?*""#, r#"`not glob(metadata.labels.team ?? "", "?*")`"#),
+            (
+                r#"request.userInfo.username matches "system:*:deployer""#,
+                r#"`glob(request.userInfo.username, "system:*:deployer")`"#,
+            ),
+            (r#"none(["a.io/*"], glob(#, container.image))"#, "`glob(container.image, #)`"),
+        ],
+    );
+    check(INGRESS, &[(r#"any(object.spec.rules, .host matches "*.a.io")"#, r#"`glob(.host, "*.a.io")`"#)]);
+    check_accepted(
+        "{group: rbac.authorization.k8s.io, kind: ClusterRole}",
+        &[r#"any(object.rules, "*" in .verbs)"#, r#"metadata.annotations.scope == "*""#],
+    );
+    check_accepted(INGRESS, &[r#"any(object.spec.rules, .host == "*.a.io")"#]);
+}
+
+#[test]
+fn lookups_have_types() {
+    check(
+        PDB,
+        &[
+            (r#"cluster.configmaps.byName(metadata.namespace, "a").dta.x == "1""#, "did you mean `data`?"),
+            ("any(cluster.pods.list(metadata.namespace), .spc.hostNetwork)", "did you mean `spec`?"),
+            (
+                r#"!cluster.pods.byName(metadata.namespace, "a")"#,
+                r#"`cluster.pods.byName(metadata.namespace, "a") == nil`"#,
+            ),
+            ("!cluster.pods.list(metadata.namespace)", "`len(cluster.pods.list(metadata.namespace)) == 0`"),
+            (r#"cluster.configmaps.byName("cfg", metadata.namespace) == nil"#, r#"byName(metadata.namespace, "cfg")"#),
+            (
+                "len(cluster.pods.list(metadata.namespace, object.spec.selector.matchLabels)) == 0",
+                "`object.spec.selector`",
+            ),
+            (
+                r#"not cluster.pods.exists(metadata.namespace, "a")"#,
+                r#"`cluster.pods.byName(metadata.namespace, "a") != nil`"#,
+            ),
+            (r#"len(cluster.pods.list(metadata.namespace, "app=web")) == 0"#, r#"`{"app": "web"}`"#),
+            (
+                "any(cluster.pods.list(metadata.namespace), any(.spec.containers, .image.tag == \"a\"))",
+                "`image(.image).tag`",
+            ),
+        ],
+    );
+    check_accepted(PDB, &["len(cluster.pods.list(metadata.namespace, object.spec.selector)) == 0"]);
+}
+
+#[test]
+fn subresources_are_named_in_match() {
+    check(DEPLOYMENT, &[(r#"request.subResource == "scale""#, "`subresources: [scale]`")]);
+    for (kind, expected) in [
+        ("kind: PodExecOptions", "`gvk: [{kind: Pod}]` and `subresources: [exec]`"),
+        ("kind: pods/exec", "`gvk: [{kind: Pod}]` and `subresources: [exec]`"),
+        ("group: apps, kind: Deployment/scale", "`gvk: [{group: apps, kind: Deployment}]` and `subresources: [scale]`"),
+        ("group: autoscaling, kind: Scale", "`subresources: [scale]`"),
+        ("group: '*', kind: '*'", "name the kinds one by one"),
+        ("group: policy, kind: PodSecurityPolicy", "`version: v1beta1`"),
+    ] {
+        let told = told(&format!("gvk: [{{{kind}}}]"), "true");
+        assert!(told.contains(expected), "{kind}\n{told}");
+    }
+    let connected = "gvk: [{kind: Pod}], operations: [CONNECT], subresources: [exec]";
+    let told = |rule: &str| told(connected, rule);
+    assert!(
+        told("metadata.labels.a == 'b'").contains("`cluster.pods.byName(request.namespace, request.name).metadata`")
+    );
+    assert_eq!(told("cluster.pods.byName(request.namespace, request.name).metadata.labels.a == 'b'"), "");
+}
+
+#[test]
+fn what_can_only_turn_out_one_way_is_refused() {
+    check(
+        "{kind: Pod}",
+        &[
+            (r#"metadata.namespace != "a" || metadata.namespace != "b""#, r#"`metadata.namespace not in ["a", "b"]`"#),
+            (r#"metadata.name == "a" && metadata.name == "b""#, r#"`metadata.name in ["a", "b"]`"#),
+            (r#"container.image.tag == "a" || "b""#, r#"`container.image.tag in ["a", "b"]`"#),
+        ],
+    );
+    check_accepted(
+        "{kind: Pod}",
+        &[
+            r#"metadata.name != "a" && metadata.name != "b""#,
+            r#"metadata.name == "a" || metadata.name == "b""#,
+            r#"metadata.name != "a" || metadata.namespace != "b""#,
+        ],
+    );
+}
+
+#[test]
+fn two_sides_that_do_not_fit_are_told_with_what_fits() {
+    check(
+        "{kind: Pod}",
+        &[
+            ("any(container.ports, # == 80)", "`.containerPort == 80`"),
+            ("22 in container.ports", "`any(container.ports, .containerPort == 22)`"),
+            (r#""DEBUG" in container.env"#, r#"`any(container.env, .name == "DEBUG")`"#),
+            (r#""hostPath" in spec.volumes"#, "`any(spec.volumes, .hostPath != nil)`"),
+            (r#"container.env["DEBUG"] == "true""#, r#"`any(container.env, .name == "DEBUG" && …)`"#),
+            ("metadata.annotations.a == false", r#"`metadata.annotations.a == "false"`"#),
+            ("metadata.labels.a > 3", r#"`metadata.labels.a matches "^[0-9]+$" && int(metadata.labels.a) > 3`"#),
+            (
+                "container.image.tag >= 2",
+                r#"`isSemver(container.image.tag) && semver(container.image.tag) >= semver("2")`"#,
+            ),
+            (r#"(metadata.labels.a || "") == "x""#, r#"`(metadata.labels.a ?? "")`"#),
+            ("any(spec.containers + spec.initContainers, .tty)", "`concat(spec.containers, spec.initContainers)`"),
+            ("!len(spec.volumes)", "`len(spec.volumes) == 0`"),
+            ("container.image.tag == latest", r#"`"latest"`"#),
+            ("any(c in spec.containers, c.tty)", "`any(spec.containers, .tty)`"),
+            (
+                r#"any(metadata.annotations, .key startsWith "a")"#,
+                r#"`any(keys(metadata.annotations), # startsWith "a")`"#,
+            ),
+            ("container.isInit", r#"`container.containerType == "init"`"#),
+            (r#"containerType != "init""#, "`container.containerType`"),
+            ("not spec.nodeName", r#"`(spec.nodeName ?? "") == ""`"#),
+        ],
+    );
+    check(PDB, &[("object.spec.maxUnavailable < 1", r#"`object.spec.maxUnavailable in [0, "0%"]`"#)]);
+    check(DEPLOYMENT, &[("object.spec.replicas < 2", "`(object.spec.replicas ?? 1) < 2`")]);
+    check(INGRESS, &[(r#"object.apiVersion == "networking.k8s.io/v1beta1""#, "`version: v1beta1`")]);
+    check("{kind: Service}", &[(r#"any(object.spec.externalIPs, # in "10.0.0.0/8")"#, r#"`# in cidr("10.0.0.0/8")`"#)]);
+}
+
+#[test]
+fn what_other_languages_write_is_told_as_a_whole() {
+    check(
+        "{kind: Pod}",
+        &[
+            (r#"contains(spec.containers[*].image, "a")"#, r#"`"a" in map(spec.containers, .image)`"#),
+            (r#"spec.volumes[?hostPath.path == "/a"]"#, r#"`any(spec.volumes, .hostPath.path == "/a")`"#),
+            (r#"metadata.labels."a/b" == null"#, r#"`metadata.labels["a/b"] == nil`"#),
+            (r#"strings.HasPrefix(metadata.name, "a")"#, r#"`metadata.name startsWith "a"`"#),
+            ("metadata.name.match(/^a-/)", r#"`metadata.name matches "^a-"`"#),
+            ("/^a-/.test(metadata.name)", r#"`metadata.name matches "^a-"`"#),
+            (r#"any(spec.containers, c: c.name == "a")"#, r#"`any(spec.containers, .name == "a")`"#),
+            (r#"some c in spec.containers; c.args[_] == "a""#, r#"`any(spec.containers, "a" in .args)`"#),
+            (r#"if metadata.name == "a""#, r#"`metadata.name == "a"`"#),
+            (r#"deny if metadata.name == "a""#, r#"`metadata.name == "a"`"#),
+            (r#"container.image like "%:a""#, r#"`container.image matches "^.*:a$"`"#),
+            (r#"eq(metadata.name, "a")"#, r#"`metadata.name == "a"`"#),
+            ("metadata.labels.a IS NULL", "`metadata.labels.a == nil`"),
+            ("not exists(metadata.labels.a)", "`metadata.labels.a == nil`"),
+            (r#"metadata.labels.get("a", "b") == "c""#, r#"`(metadata.labels.a ?? "b")`"#),
+            (r#"default(metadata.labels.a, "") == "c""#, r#"`(metadata.labels.a ?? "")`"#),
+            ("container.resources.limits.memory > 512Mi", r#"`"512Mi"`"#),
+            (r#"parseQuantity("1Gi") < parseQuantity("2Gi")"#, r#"`quantity("1Gi")`"#),
+            ("# no latest\nspec.hostPID", "a comment begins with `//`"),
+            ("spec.hostPID\nspec.hostIPC", "write `&&` between the lines"),
+        ],
+    );
+}
