@@ -81,7 +81,7 @@ fn versioned(rule: usize, version: u64) -> Value {
         "metadata": {"name": format!("versioned-{rule}")},
         "spec": {
             "match": {"gvk": [{"kind": "Pod"}]},
-            "enforcementAction": if version % 3 == 0 { "deny" } else { "warn" },
+            "enforcementAction": if version.is_multiple_of(3) { "deny" } else { "warn" },
             "rule": "metadata.name != ''",
             "message": format!("version {version} met {{{{ metadata.name }}}}"),
         },
