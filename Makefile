@@ -17,7 +17,7 @@ KIT = cargo build --locked --package portal-test-kit && $(CARGO_TARGET_DIR)/debu
 # A suite that runs in a small cluster needs neither root nor images.
 SUITE_SIZE = $(if $(filter-out full,$(SUITE)),$(if $(filter control pages,$(SUITE)),control,core),full)
 # Most parts of the bench need no cluster.
-bench_cluster = $(if $(BENCH),$(filter clusters engine,$(BENCH)),all)
+bench_cluster = $(if $(BENCH),$(filter admission clusters engine,$(BENCH)),all)
 existing = $(filter 1,$(DEMO_EXISTING))
 
 .PHONY: help

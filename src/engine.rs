@@ -2,6 +2,7 @@
 
 mod config;
 mod logs;
+mod peers;
 pub(crate) mod webhook;
 
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs as _};
@@ -11,7 +12,12 @@ use std::time::Duration;
 
 use anyhow::{Context as _, anyhow, bail};
 use clap::Args;
-use portal_cluster::{client, holder::Timing, names::is_name, rules::selector};
+use portal_cluster::{
+    client,
+    holder::Timing,
+    names::is_name,
+    rules::{quota::RULES_PER_NAMESPACE, selector},
+};
 use portal_core::layers::Layers;
 use portal_engine::run::{self, Settings};
 use tokio::signal::unix::{SignalKind, signal};
@@ -40,6 +46,10 @@ pub(crate) struct Arguments {
     /// Load only the rules of the cluster whose labels fit this selector, such as `team=payments`
     #[arg(long, value_name = "SELECTOR", env = "PORTAL_RULE_SELECTOR", default_value = "")]
     rule_selector: String,
+
+    /// How many PortalRules a namespace may have. The oldest ones count
+    #[arg(long, value_name = "NUMBER", env = "PORTAL_RULES_PER_NAMESPACE", default_value_t = RULES_PER_NAMESPACE)]
+    rules_per_namespace: usize,
 
     /// Load the rules of the YAML and JSON files below a folder, and follow their changes
     #[arg(long, value_name = "DIR", env = "PORTAL_RULES_FOLDER")]
@@ -93,6 +103,9 @@ pub(crate) struct Arguments {
     #[command(flatten)]
     webhook: webhook::WebhookArguments,
 
+    #[command(flatten)]
+    peers: peers::PeerArguments,
+
     /// Judge what is in the cluster (not there yet)
     #[arg(long, env = "PORTAL_AUDIT")]
     audit: bool,
@@ -128,10 +141,8 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
             tokio::spawn(config::follow_log(path.to_owned(), from_file, logs));
         }
         let kubeconfig = &arguments.kubeconfig;
-        // No layer counts yet.
-        let (_, counters) = tokio::sync::mpsc::channel(1);
         let connect = || client::connect(kubeconfig.as_deref());
-        run::run(connect, settings, counters, shutdown).await.map_err(anyhow::Error::from)
+        run::run(connect, settings, shutdown).await.map_err(anyhow::Error::from)
     });
     // Does not wait for threads that block: a file system may never answer.
     runtime.shutdown_background();
@@ -169,8 +180,13 @@ fn settings(arguments: &Arguments) -> anyhow::Result<Settings> {
         rules_from_cluster: arguments.rules_from_cluster,
         rule_selector,
         rules_folder: arguments.rules_folder.clone(),
+        rules_per_namespace: arguments.rules_per_namespace,
         timing: timing.context("the times of the Lease do not fit")?,
-        admission: if admission { Some(arguments.webhook.settings(&arguments.namespace)?) } else { None },
+        peers: arguments.peers.settings(&arguments.instance, &arguments.namespace)?,
+        admission: match admission {
+            true => Some(arguments.webhook.settings(&arguments.namespace, arguments.peers.accounts()?)?),
+            false => None,
+        },
     })
 }
 

@@ -1,6 +1,7 @@
 //! `portal generate`: files that are made from the code and committed.
 
 mod definition;
+mod roles;
 mod schema_page;
 mod webhook;
 
@@ -25,6 +26,7 @@ pub(crate) struct Arguments {
 #[derive(Debug, Subcommand)]
 enum What {
     Webhook(Box<webhook::Arguments>),
+    Roles(roles::Arguments),
     /// The reference page of the command line, as Markdown
     #[command(hide = true)]
     CommandLine,
@@ -59,6 +61,7 @@ enum What {
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     let text = match &arguments.what {
         What::Webhook(arguments) => webhook::yaml(arguments)?,
+        What::Roles(arguments) => roles::yaml(arguments)?,
         What::CommandLine => command_line_page(),
         What::ExpressionFunctions => expression_functions(),
         What::Crds => format!("{}---\n{}", definition_yaml("PortalClusterRule")?, definition_yaml("PortalRule")?),

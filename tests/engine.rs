@@ -3,15 +3,18 @@
 //! Rules of the cluster are for all engines of it, so each of these tests has a cluster of its own.
 
 mod admission;
+mod authors;
 mod bad_input;
 mod day;
 mod folder;
 mod histories;
 mod instances;
 mod kinds;
+mod many;
 mod process;
 mod replicas;
 mod status;
+mod webhook;
 
 use kube::api::{DynamicObject, PostParams};
 use kube::{Api, Client, CustomResourceExt as _};

@@ -3,6 +3,7 @@
 
 pub mod admission;
 pub mod metrics;
+pub mod replicas;
 pub mod run;
 pub mod sinks;
 pub mod status;

@@ -15,6 +15,8 @@ metrics_table! {
             "portal_admission_latency_seconds", "Time from a review that was read to its answer.";
         admission_bypass: Counters<NamespaceName> =
             "portal_admission_bypass_total", "Reviews that no rule was asked about, because the annotation of their namespace says so.";
+        rule_reviews: Counters<RuleReview> =
+            "portal_rule_reviews_total", "Rules that somebody wrote and the webhook was asked about, by the answer.";
         sink_records_lost: Counters<SinkName> =
             "portal_sink_records_lost_total", "Records of decisions that a sink could not take.";
         connections: Gauge = "portal_admission_connections", "Connections of the webhook that are open.";
@@ -73,6 +75,15 @@ impl AdmissionDecision {
     /// Its word.
     pub fn name(self) -> &'static str {
         Self::WORDS[self as usize].0
+    }
+}
+
+metrics_label! {
+    /// What whoever writes a rule is answered.
+    pub enum RuleReview in "decision" {
+        Allowed = "allowed", "";
+        Warned = "warned", "something is wrong with it, or may be";
+        Denied = "denied", "its author may not do what it does, or its namespace has too many";
     }
 }
 

@@ -36,6 +36,7 @@ use tracing::{error, info, warn};
 
 use crate::{
     admission::{
+        authors::{AuthorCheck, AuthorSettings, Authors},
         judge::{self, Judge},
         limits::Limits,
         namespaces::Namespaces,
@@ -45,8 +46,14 @@ use crate::{
         tls::{Certificates, Files},
     },
     metrics::EngineMetrics,
+    replicas::{
+        self,
+        follow::{PeerSettings, Replicas},
+        serve::Own,
+        tokens::Tokens,
+    },
     sinks::{OutputSink, Outputs, Stdout},
-    status::{Channels, Counters, Writer},
+    status::{Channels, Writer},
 };
 
 /// How an engine runs.
@@ -70,8 +77,12 @@ pub struct Settings {
     pub rule_selector: Selector,
     /// A folder of rules.
     pub rules_folder: Option<PathBuf>,
+    /// How many rules a namespace may have in the cluster.
+    pub rules_per_namespace: usize,
     /// The times of the Lease.
     pub timing: Timing,
+    /// How other replicas are found and asked, if there are any.
+    pub peers: Option<PeerSettings>,
     /// How requests are judged. There if the layer is on.
     pub admission: Option<AdmissionSettings>,
 }
@@ -87,6 +98,10 @@ pub struct AdmissionSettings {
     pub limits: Limits,
     /// How it decides.
     pub judge: judge::Settings,
+    /// What happens if the author of a rule may not do what the rule does.
+    pub author_check: AuthorCheck,
+    /// The accounts that may ask this replica how it is. If none is named, the engine's own.
+    pub peer_accounts: Vec<String>,
     /// Which decisions are printed.
     pub decision_log: DecisionLog,
 }
@@ -106,8 +121,8 @@ pub enum DecisionLog {
 struct Admission {
     settings: AdmissionSettings,
     listener: TcpListener,
+    address: SocketAddr,
     certificates: Arc<Certificates>,
-    tallies: Tallies,
     metrics: EngineMetrics,
 }
 
@@ -136,17 +151,13 @@ impl Settings {
     }
 }
 
-/// Runs an engine until it is told to end. `connect` makes a client, and is called until it can. `counters` is what layers count.
-/// Returns whether every part ended as it should.
-pub async fn run<F>(
-    connect: impl Fn() -> F,
-    settings: Settings,
-    counters: mpsc::Receiver<(RuleId, Counters)>,
-    shutdown: CancellationToken,
-) -> Result<bool, Error>
+/// Runs an engine until it is told to end. `connect` makes a client, and is called until it can. Returns whether every part ended as
+/// it should.
+pub async fn run<F>(connect: impl Fn() -> F, settings: Settings, shutdown: CancellationToken) -> Result<bool, Error>
 where
     F: Future<Output = Result<Client, String>>,
 {
+    server::open_more_files();
     let registry = Registry::new();
     let (health, metrics) = (Health::default(), Metrics::register(&registry));
     let engine_metrics = EngineMetrics::register(&registry);
@@ -154,9 +165,19 @@ where
     health.expect(&Part::Kinds);
     let (listener, listen) = bind(settings.listen, "--listen").await?;
     let admission = match settings.admission.clone() {
-        Some(admission) => Some(Admission::prepare(admission, &health, &engine_metrics, &registry).await?),
+        Some(admission) => Some(Admission::prepare(admission, &health, &engine_metrics).await?),
         None => None,
     };
+    let own = Own {
+        process: format!("{:016x}", fastrand::u64(..)).into(),
+        identity: settings.identity.as_str().into(),
+        health: health.clone(),
+        in_force: InForce::default(),
+        tallies: Tallies::default(),
+    };
+    if settings.admission.is_some() {
+        own.tallies.register(&registry);
+    }
     info!(%listen, instance = settings.instance, "Engine starts");
 
     let mut tasks = JoinSet::new();
@@ -175,13 +196,19 @@ where
     let (waiting, waiting_in) = watch::channel(false);
     tasks.spawn(kinds::follow(runtime.clone(), updates.clone(), waiting_in));
     let holder = settings.may_write().then(|| want_lease(&mut tasks, &runtime, &settings, listen, &shutdown));
-    let in_force = InForce::default();
-    let serving = admission.map(|admission| admission.start(&mut tasks, &runtime, &in_force, &shutdown));
+    let in_force = own.in_force.clone();
+    let own_address = admission.as_ref().zip(settings.address).map(|(admission, ip)| admission.reached_at(ip));
+    let serving = admission.map(|admission| admission.start(&mut tasks, &runtime, &settings, &own, &shutdown));
     tasks.spawn(stop(shutdown, health, serving, end_of_parts));
     if let (true, Some(holder)) = (settings.rules_from_cluster, holder) {
         let seen_in = follow_rules(&mut tasks, &runtime, &settings, &updates);
-        let writer = Writer::new(runtime.clone(), engine_metrics, &settings, holder);
-        tasks.spawn(writer.run(Channels { reports: reports_in, counters, seen: seen_in }));
+        let peers = settings.peers.clone();
+        let (replicas, following) = replicas::follow::follow(own, own_address, peers, holder.clone(), runtime.clone());
+        tasks.spawn(following);
+        let Replicas { view, ledger, counted } = replicas;
+        let in_force = in_force.clone();
+        let writer = Writer::new(runtime.clone(), engine_metrics, &settings, holder, in_force, (view, ledger));
+        tasks.spawn(writer.run(Channels { reports: reports_in, counted, seen: seen_in }));
     }
     if let Some(path) = settings.rules_folder {
         runtime.health.expect(&Part::Folder);
@@ -190,6 +217,7 @@ where
     drop(updates);
     let intake = Intake {
         layers: settings.layers,
+        rules_per_namespace: settings.rules_per_namespace,
         in_force,
         reports,
         waiting,
@@ -227,17 +255,19 @@ impl Admission {
         settings: AdmissionSettings,
         health: &Health,
         metrics: &EngineMetrics,
-        registry: &Registry,
     ) -> Result<Admission, Error> {
         for part in [Part::Certificate, Part::Listener, Part::Namespaces] {
             health.expect(&part);
         }
-        let (listener, listen) = bind(settings.listen, "--admission-listen").await?;
-        info!(%listen, "The webhook listens");
+        let (listener, address) = bind(settings.listen, "--admission-listen").await?;
+        info!(listen = %address, "The webhook listens");
         let certificates = Certificates::new(settings.files.clone(), health.clone(), metrics.clone());
-        let tallies = Tallies::default();
-        tallies.register(registry);
-        Ok(Admission { settings, listener, certificates, tallies, metrics: metrics.clone() })
+        Ok(Admission { settings, listener, address, certificates, metrics: metrics.clone() })
+    }
+
+    /// Where others reach the webhook of a replica that has this address.
+    fn reached_at(&self, ip: IpAddr) -> SocketAddr {
+        SocketAddr::new(ip, self.address.port())
     }
 
     /// Starts to answer. What comes back tells when the last answer was given.
@@ -245,10 +275,11 @@ impl Admission {
         self,
         tasks: &mut JoinSet<()>,
         runtime: &Runtime,
-        in_force: &InForce,
+        engine: &Settings,
+        own: &Own,
         shutdown: &CancellationToken,
     ) -> oneshot::Receiver<()> {
-        let Admission { settings, listener, certificates, tallies, metrics } = self;
+        let Admission { settings, listener, certificates, metrics, .. } = self;
         let (namespaces, watching) = Namespaces::follow(runtime);
         tasks.spawn(watching);
         tasks.spawn(Arc::clone(&certificates).follow(runtime.shutdown.clone()));
@@ -257,15 +288,25 @@ impl Admission {
             log => vec![Box::new(Stdout { all: log == DecisionLog::All })],
         };
         let webhook = Webhook {
-            judge: Judge { in_force: in_force.clone(), namespaces, settings: Arc::new(settings.judge) },
-            tallies,
+            judge: Judge { in_force: own.in_force.clone(), namespaces, settings: Arc::new(settings.judge) },
+            authors: Authors {
+                client: runtime.client.clone(),
+                in_force: own.in_force.clone(),
+                settings: AuthorSettings {
+                    check: settings.author_check,
+                    rules_per_namespace: engine.rules_per_namespace,
+                },
+                metrics: metrics.clone(),
+            },
+            tallies: own.tallies.clone(),
             health: runtime.health.clone(),
             outputs: Outputs::start(sinks, &metrics.sink_records_lost),
             metrics: metrics.clone(),
             was_ready: AtomicBool::new(false),
         };
+        let tokens = Tokens::new(runtime.client.clone(), &engine.instance, settings.peer_accounts);
         let server = Server {
-            router: webhook.router(),
+            router: webhook.router().merge(replicas::serve::router(own.clone(), tokens)),
             certificates,
             limits: settings.limits,
             health: runtime.health.clone(),
@@ -358,6 +399,8 @@ async fn end(mut tasks: JoinSet<()>) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use portal_cluster::rules::quota::RULES_PER_NAMESPACE;
+
     use super::*;
 
     #[test]
@@ -373,7 +416,9 @@ mod tests {
                 rules_from_cluster,
                 rule_selector: Selector::default(),
                 rules_folder: Some("rules".into()),
+                rules_per_namespace: RULES_PER_NAMESPACE,
                 timing: Timing::default(),
+                peers: None,
                 admission: None,
             };
             settings.may_write()

@@ -15,7 +15,7 @@ use crate::metrics::SinkName;
 pub use self::stdout::Stdout;
 
 /// A place that records go to.
-pub trait OutputSink: Send {
+pub trait OutputSink: Send + Sync {
     /// Its name, in metrics and logs.
     fn name(&self) -> SinkName;
 
@@ -23,14 +23,20 @@ pub trait OutputSink: Send {
     fn wants(&self, record: &Record) -> bool;
 
     /// Writes a record. It may block: it has a thread of its own. What it cannot write is counted and not tried again.
-    fn write(&mut self, record: &Record) -> io::Result<()>;
+    fn write(&self, record: &Record) -> io::Result<()>;
 }
 
 /// All sinks, for whoever has something to tell. A clone tells the same ones.
 #[derive(Clone)]
 pub struct Outputs {
-    queues: Arc<[(SinkName, mpsc::Sender<Arc<Record>>)]>,
+    queues: Arc<[Queue]>,
     lost: Counters<SinkName>,
+}
+
+/// What waits for a sink, which has a thread of its own.
+struct Queue {
+    sink: Arc<dyn OutputSink>,
+    records: mpsc::Sender<Arc<Record>>,
 }
 
 /// What is told of a decision. It never holds the object.
@@ -67,18 +73,18 @@ const QUEUE: usize = 4096;
 impl Outputs {
     /// Starts a thread for each sink, which ends with the last clone of this.
     pub fn start(sinks: Vec<Box<dyn OutputSink>>, lost: &Counters<SinkName>) -> Outputs {
-        let queues = sinks.into_iter().map(|mut sink| {
-            let name = sink.name();
-            let (queue, mut records) = mpsc::channel::<Arc<Record>>(QUEUE);
-            let lost = lost.clone();
+        let queues = sinks.into_iter().map(|sink| {
+            let sink: Arc<dyn OutputSink> = Arc::from(sink);
+            let (records, mut waiting) = mpsc::channel::<Arc<Record>>(QUEUE);
+            let (writing, lost) = (Arc::clone(&sink), lost.clone());
             std::thread::spawn(move || {
-                while let Some(record) = records.blocking_recv() {
-                    if sink.wants(&record) && sink.write(&record).is_err() {
-                        lost.at(&name).inc();
+                while let Some(record) = waiting.blocking_recv() {
+                    if writing.write(&record).is_err() {
+                        lost.at(&writing.name()).inc();
                     }
                 }
             });
-            (name, queue)
+            Queue { sink, records }
         });
         Outputs { queues: queues.collect(), lost: lost.clone() }
     }
@@ -88,12 +94,13 @@ impl Outputs {
         self.queues.is_empty()
     }
 
-    /// Tells every sink. Never waits: what a full queue has no place for is counted as lost.
+    /// Tells every sink that wants it. Never waits: what a full queue has no place for is counted as lost. A record that nobody wants
+    /// wakes no thread, and most are such.
     pub fn send(&self, record: Record) {
         let record = Arc::new(record);
-        for (name, queue) in &*self.queues {
-            if queue.try_send(Arc::clone(&record)).is_err() {
-                self.lost.at(name).inc();
+        for Queue { sink, records } in self.queues.iter().filter(|queue| queue.sink.wants(&record)) {
+            if records.try_send(Arc::clone(&record)).is_err() {
+                self.lost.at(&sink.name()).inc();
             }
         }
     }
@@ -101,14 +108,14 @@ impl Outputs {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::mpsc as blocking;
+    use std::sync::{Mutex, mpsc as blocking};
 
     use portal_cluster::metrics::Instrument as _;
 
     use super::*;
 
     /// Writes when it is let.
-    struct Slow(blocking::Receiver<()>, blocking::Sender<f64>);
+    struct Slow(Mutex<blocking::Receiver<()>>, blocking::Sender<f64>);
 
     impl OutputSink for Slow {
         fn name(&self) -> SinkName {
@@ -119,8 +126,8 @@ mod tests {
             record.decision == "denied"
         }
 
-        fn write(&mut self, record: &Record) -> io::Result<()> {
-            self.0.recv().map_err(io::Error::other)?;
+        fn write(&self, record: &Record) -> io::Result<()> {
+            self.0.lock().unwrap().recv().map_err(io::Error::other)?;
             self.1.send(record.time).map_err(io::Error::other)
         }
     }
@@ -147,7 +154,7 @@ mod tests {
         let lost = Counters::<SinkName>::new("portal_lost_total", "Lost.");
         let (let_it, is_let) = blocking::channel();
         let (written, is_written) = blocking::channel();
-        let outputs = Outputs::start(vec![Box::new(Slow(is_let, written))], &lost);
+        let outputs = Outputs::start(vec![Box::new(Slow(Mutex::new(is_let), written))], &lost);
         outputs.send(record(0.0, "allowed"));
         // One of them is in its hands, if it was quick.
         for number in 0..QUEUE + 10 {

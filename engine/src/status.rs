@@ -6,9 +6,11 @@
 mod desired;
 mod instances;
 mod queue;
+mod standing;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::pin::pin;
+use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -22,15 +24,16 @@ use portal_cluster::{
     rules::{
         Report,
         cluster::{RuleObject, SeenRule},
+        snapshot::InForce,
     },
     runtime::Runtime,
     watch::{Watched, chain, explain},
 };
-use portal_core::rule::source::RuleId;
+use portal_core::{layers::Layers, rule::source::RuleId};
 use portal_crds::{PortalClusterRule, PortalRule};
-use serde_json::json;
+use serde_json::{Value, json};
 use tokio::{
-    sync::mpsc,
+    sync::{mpsc, watch},
     task::JoinSet,
     time::{Instant, sleep_until},
 };
@@ -38,18 +41,25 @@ use tracing::{debug, info};
 
 use crate::{
     metrics::{EngineMetrics, StatusWrite},
+    replicas::{
+        ledger::{Claim, Ledger},
+        view::View,
+    },
     run::Settings,
 };
 
-pub use self::desired::Counters;
 use self::{
-    desired::{Wanted, desired, patch, without},
+    desired::{Counters, Wanted, desired, patch, without},
     instances::{Instances, entries},
     queue::{Lane, Queue, Tokens, pause},
+    standing::{Standings, follow_configuration},
 };
 
 /// The name under which the API server notes who wrote a field.
 const FIELD_MANAGER: &str = "portal-engine";
+
+/// How many writes of a rule are remembered of which nobody knows whether they were done.
+const MAX_CLAIMS: usize = 8;
 
 /// The writer's state. One task owns it.
 pub(crate) struct Writer {
@@ -57,9 +67,11 @@ pub(crate) struct Writer {
     metrics: EngineMetrics,
     instance: String,
     namespace: String,
-    /// Whether audit is on, which alone knows how many objects violate a rule.
-    counts_violations: bool,
+    layers: Layers,
     holder: Holder,
+    standings: Standings,
+    /// What replicas have counted.
+    ledger: Ledger,
     /// How long a write may take. The Lease has to be held for longer than that.
     timeout: Duration,
     instances: Instances,
@@ -81,7 +93,8 @@ pub(crate) struct Writer {
 struct Known {
     seen: Option<SeenRule>,
     report: Option<Report>,
-    counters: Option<Counters>,
+    /// What was claimed by writes whose outcome is not seen yet, with the count that each was to lead to.
+    claims: Vec<(Claim, i64)>,
     /// A write failed, and the rule is not looked at again before this time, unless there is news.
     not_before: Option<Instant>,
     failures: u32,
@@ -107,21 +120,31 @@ enum Written {
 pub(crate) struct Channels {
     /// What has become of rules. Nothing for those that are gone.
     pub(crate) reports: mpsc::Receiver<(RuleId, Option<Report>)>,
-    /// What layers count.
-    pub(crate) counters: mpsc::Receiver<(RuleId, Counters)>,
+    /// The rules of which more was counted.
+    pub(crate) counted: mpsc::Receiver<RuleId>,
     /// What the objects of rules are now. Nothing for those that are gone.
     pub(crate) seen: mpsc::Receiver<(RuleId, Option<SeenRule>)>,
 }
 
 impl Writer {
-    pub(crate) fn new(runtime: Runtime, metrics: EngineMetrics, settings: &Settings, holder: Holder) -> Writer {
+    /// A writer for the rules in force. What is known of the other replicas comes through the view and the ledger.
+    pub(crate) fn new(
+        runtime: Runtime,
+        metrics: EngineMetrics,
+        settings: &Settings,
+        holder: Holder,
+        in_force: InForce,
+        (view, ledger): (watch::Receiver<Option<Arc<View>>>, Ledger),
+    ) -> Writer {
         Writer {
             runtime,
             metrics,
             instance: settings.instance.clone(),
             namespace: settings.namespace.clone(),
-            counts_violations: settings.layers.audit,
+            layers: settings.layers,
             holder,
+            standings: Standings::new(&settings.instance, settings.layers, in_force, view),
+            ledger,
             timeout: settings.timing.action_timeout(),
             instances: Instances::new(&settings.instance),
             rules: HashMap::new(),
@@ -137,6 +160,7 @@ impl Writer {
     /// Writes what has to be written, until the end.
     pub(crate) async fn run(mut self, mut channels: Channels) {
         let mut lookout = pin!(self.instances.lookout(self.runtime.client.clone(), self.holder.clone()).look());
+        let mut configuration = pin!(self.follow_configuration());
         let shutdown = self.runtime.shutdown.clone();
         let mut was_held = false;
         loop {
@@ -153,12 +177,13 @@ impl Writer {
                 self.runtime.health.recovered(&Part::Status);
             }
             was_held = is_held;
-            let wake = if is_held { self.start_writes() } else { None };
+            // The other replicas are asked first: a rule that only this one runs is not active.
+            let wake = if is_held && self.standings.is_known() { self.start_writes() } else { None };
             tokio::select! {
                 () = shutdown.cancelled() => break,
                 () = self.holder.changed() => {}
                 Some((id, report)) = channels.reports.recv() => self.hear(id, report),
-                Some((id, counters)) = channels.counters.recv() => self.count(id, counters),
+                Some(id) = channels.counted.recv() => if self.rules.contains_key(&id) { self.counted.push(id) },
                 Some((id, seen)) = channels.seen.recv() => self.see(id, seen),
                 Some(written) = self.writes.join_next() => {
                     if let Ok((id, written)) = written {
@@ -166,6 +191,11 @@ impl Writer {
                     }
                 }
                 () = &mut lookout => {}
+                () = &mut configuration => {}
+                changed = self.standings.changed() => match changed {
+                    Some(rules) => rules.into_iter().for_each(|id| self.look_again(id)),
+                    None => self.wake_all(),
+                },
                 () = self.instances.changed() => self.wake_all(),
                 () = async { match wake { Some(at) => sleep_until(at).await, None => std::future::pending().await } } => {}
             }
@@ -183,10 +213,16 @@ impl Writer {
         }
     }
 
-    fn count(&mut self, id: RuleId, counters: Counters) {
-        if let Some(known) = self.rules.get_mut(&id).filter(|known| known.counters != Some(counters)) {
-            known.counters = Some(counters);
-            self.counted.push(id);
+    /// Follows the webhook configuration, if that decides what rules judge. Never ends.
+    fn follow_configuration(&mut self) -> impl Future<Output = ()> + Send + use<> {
+        let (configuration, following) = follow_configuration(&self.instance, self.runtime.clone());
+        self.standings.follow(configuration);
+        let is_needed = self.layers.admission;
+        async move {
+            if is_needed {
+                following.await;
+            }
+            std::future::pending().await
         }
     }
 
@@ -209,7 +245,14 @@ impl Writer {
         }
         if before.is_some_and(|before| before.uid != seen.uid) {
             // Another rule of the same name.
-            known.counters = None;
+            known.claims.clear();
+        }
+        if before.is_some_and(|before| before.resource_version != seen.resource_version) {
+            let count = own_count(&seen.status, &self.instance);
+            // Only the holder counts up, so that whatever count is there was written by one of these, or by none of them.
+            for (claim, _) in known.claims.drain(..).filter(|(_, expected)| *expected == count) {
+                self.ledger.settle(&id, &claim);
+            }
         }
         self.instances.note(before.map(|before| &before.status), Some(&seen.status));
         known.seen = Some(seen);
@@ -244,6 +287,13 @@ impl Writer {
             }
         }
         self.lane(&id).urgent.push(id);
+    }
+
+    /// Looks at a rule again, if it is one of ours.
+    fn look_again(&mut self, id: RuleId) {
+        if self.rules.contains_key(&id) {
+            self.lane(&id).urgent.push(id);
+        }
     }
 
     fn wake_all(&mut self) {
@@ -323,6 +373,7 @@ impl Writer {
         }
         let Some(known) = self.rules.get(&id) else { return false };
         let Some(seen) = &known.seen else { return false };
+        let claim = self.ledger.claim(&id).filter(|_| seen.is_served);
         let (urgent, whole) = if seen.is_served {
             let Some(report) = &known.report else { return false };
             if seen.uid != report.uid || seen.generation != report.generation {
@@ -330,13 +381,16 @@ impl Writer {
                 return false;
             }
             let (instance, namespace, now) = (&self.instance, &self.namespace, Timestamp::now());
-            let counts_violations = self.counts_violations;
+            // Audit alone knows how many objects violate a rule.
+            let counts_violations = self.layers.audit;
+            let standing = &self.standings.of(&id, report);
             let change = |counters| {
-                let wanted = Wanted { instance, namespace, report, counts_violations, counters, now };
+                let wanted = Wanted { instance, namespace, report, standing, counts_violations, counters, now };
                 patch(&seen.status, &desired(&seen.status, &wanted, &|entry| self.instances.is_alive(entry)))
             };
-            let urgent = if known.counters.is_some() { change(None) } else { None };
-            (urgent, change(known.counters))
+            let urgent = if claim.is_some() { change(None) } else { None };
+            let counters = claim.as_ref().map(|claim| Counters { evaluations: claim.evaluations, violations: None });
+            (urgent, change(counters))
         } else {
             let change = patch(&seen.status, &without(&seen.status, &self.instance));
             (change.clone(), change)
@@ -346,7 +400,7 @@ impl Writer {
             self.is_well(&id);
             return false;
         };
-        if urgent.is_none() && known.counters.is_some() && !has_token {
+        if urgent.is_none() && claim.is_some() && !has_token {
             self.counted.push(id);
             return false;
         }
@@ -354,6 +408,16 @@ impl Writer {
         self.counted.remove(&id);
         let body =
             json!({ "metadata": { "resourceVersion": seen.resource_version, "uid": seen.uid }, "status": patch });
+        let claim = claim.map(|claim| {
+            let count = own_count(&seen.status, &self.instance).saturating_add_unsigned(claim.evaluations);
+            (claim, count)
+        });
+        if let Some(known) = self.rules.get_mut(&id) {
+            known.claims.extend(claim);
+            // Writes of which nobody knows whether they were done are few.
+            let forgotten = known.claims.len().saturating_sub(MAX_CLAIMS);
+            known.claims.drain(..forgotten);
+        }
         let (api, holder, timeout) = (self.api(&id), self.holder.clone(), self.timeout);
         self.lane(&id).started(id.clone());
         self.writes.spawn(async move {
@@ -449,6 +513,12 @@ impl Written {
             _ => Written::Failed(problem()),
         }
     }
+}
+
+/// How many evaluations a status says of an instance.
+fn own_count(status: &Value, instance: &str) -> i64 {
+    let own = entries(status).find(|entry| entry["instance"] == instance);
+    own.and_then(|entry| entry["evalCount"].as_i64()).unwrap_or_default()
 }
 
 fn resource_of(id: &RuleId) -> String {

@@ -13,6 +13,7 @@ use portal_core::{decide::Policy, selector::Selector};
 use portal_crds::EnforcementAction;
 use portal_engine::{
     admission::{
+        authors::AuthorCheck,
         judge,
         limits::Limits,
         tls::{Clients, Files},
@@ -82,6 +83,10 @@ pub(crate) struct WebhookArguments {
     #[arg(long, value_name = "SECONDS", env = "PORTAL_ADMISSION_DRAIN", default_value_t = Limits::default().drain.as_secs())]
     admission_drain: u64,
 
+    /// What happens if whoever writes a rule may not read what the rule reads, or do what it does
+    #[arg(long, value_name = "ANSWER", env = "PORTAL_AUTHOR_CHECK", default_value = "warn")]
+    author_check: Authors,
+
     /// Which decisions are printed on standard output, as lines of JSON
     #[arg(long, value_name = "WHICH", env = "PORTAL_DECISION_LOG", default_value = "rules")]
     decision_log: Which,
@@ -103,6 +108,16 @@ enum Existing {
     Admit,
     /// It is refused as if it were new
     Deny,
+}
+
+#[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
+pub(crate) enum Authors {
+    /// They are warned
+    Warn,
+    /// The rule is refused, and so is one that cannot be checked
+    Enforce,
+    /// Nobody checks
+    Off,
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
@@ -145,7 +160,11 @@ pub(crate) fn namespaces(flag: &str, names: &[String]) -> anyhow::Result<BTreeSe
 
 impl WebhookArguments {
     /// How requests are judged by an engine in this namespace.
-    pub(crate) fn settings(&self, own_namespace: &str) -> anyhow::Result<AdmissionSettings> {
+    pub(crate) fn settings(
+        &self,
+        own_namespace: &str,
+        peer_accounts: Vec<String>,
+    ) -> anyhow::Result<AdmissionSettings> {
         let (Some(certificate), Some(key)) = (self.tls_cert.clone(), self.tls_key.clone()) else {
             bail!("--admission needs a certificate: give --tls-cert FILE and --tls-key FILE");
         };
@@ -175,6 +194,12 @@ impl WebhookArguments {
                 namespace_selector,
                 exclude_namespaces: exclude_namespaces.into_iter().chain([own_namespace.to_owned()]).collect(),
             },
+            author_check: match self.author_check {
+                Authors::Warn => AuthorCheck::Warn,
+                Authors::Enforce => AuthorCheck::Enforce,
+                Authors::Off => AuthorCheck::Off,
+            },
+            peer_accounts,
             decision_log: match self.decision_log {
                 Which::Off => DecisionLog::Off,
                 Which::Rules => DecisionLog::Rules,

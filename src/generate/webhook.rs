@@ -9,12 +9,12 @@ use portal_core::{
     layers::Layers,
     requirements::Requirements,
     rule::RuleSet,
-    webhook::{Settings, Target, configuration},
+    webhook::{OwnRules, Settings, Target, configuration},
 };
 
 use crate::{
     check::rules::load,
-    engine::webhook::{Enforcement, labels, namespaces},
+    engine::webhook::{Authors, Enforcement, labels, namespaces},
 };
 
 /// Print the webhook configuration that rules need, as YAML for `kubectl apply -f -`
@@ -63,6 +63,16 @@ pub(crate) struct Arguments {
     /// The namespace of the engine, which is left alone
     #[arg(long, value_name = "NAMESPACE", default_value = "portal-system")]
     namespace: String,
+    /// Send only rules whose labels fit this selector when they are written, as the engine is told
+    #[arg(long, value_name = "SELECTOR", default_value = "")]
+    rule_selector: String,
+    /// What happens if whoever writes a rule may not read what it reads, as the engine is told. With `enforce` rules cannot be
+    /// written while no engine answers
+    #[arg(long, value_name = "ANSWER", default_value = "warn")]
+    author_check: Authors,
+    /// The namespace of the Lease by which the way from the API server to the engine is tried. Unset: it is not tried
+    #[arg(long, value_name = "NAMESPACE")]
+    probe_namespace: Option<String>,
     /// The accounts of Portal, which are let through: `system:serviceaccount:NAMESPACE:NAME`, with commas between
     #[arg(long, value_name = "ACCOUNTS", value_delimiter = ',')]
     own_accounts: Vec<String>,
@@ -113,8 +123,11 @@ fn settings(arguments: &Arguments) -> anyhow::Result<Settings> {
         exclude_namespaces: namespaces("exclude-namespaces", &arguments.exclude_namespaces)?,
         own_namespaces: BTreeSet::from([arguments.namespace.clone()]),
         own_accounts: arguments.own_accounts.iter().cloned().collect(),
-        own_rules: None,
-        probe_namespace: None,
+        own_rules: Some(OwnRules {
+            selector: labels("rule-selector", &arguments.rule_selector)?,
+            enforces_author_check: arguments.author_check == Authors::Enforce,
+        }),
+        probe_namespace: arguments.probe_namespace.clone(),
         owner: None,
     })
 }

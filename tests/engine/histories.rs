@@ -9,23 +9,20 @@ use fastrand::Rng;
 use k8s_openapi::api::coordination::v1::{Lease, LeaseSpec};
 use kube::api::{DeleteParams, DynamicObject, ListParams, ObjectMeta, Patch, PatchParams, PostParams};
 use kube::{Api, Client, ResourceExt as _};
-use portal_cluster::holder::Timing;
+use portal_cluster::{holder::Timing, rules::quota::RULES_PER_NAMESPACE};
 use portal_core::layers::Layers;
 use portal_engine::run::{self, Settings};
-use portal_engine::status::Counters;
 use portal_test_kit::fault_proxy::{FaultProxy, Requests, Storm};
 use portal_test_kit::share;
 use serde_json::{Value, json};
-use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
-use super::{BAD, GOOD, cluster, create, is_ready, rule, rules_api, status_writes};
+use super::{BAD, GOOD, cluster, is_ready, rule, rules_api, status_writes};
 
 /// An engine within this process.
 struct Engine {
     shutdown: CancellationToken,
-    counters: mpsc::Sender<(portal_core::rule::source::RuleId, Counters)>,
     task: JoinHandle<bool>,
 }
 
@@ -37,21 +34,21 @@ impl Engine {
             identity: instance.to_owned(),
             listen: SocketAddr::from(([127, 0, 0, 1], 0)),
             address: None,
-            // Whoever tells what was counted stands for audit.
-            layers: Layers { audit: true, ..Layers::default() },
+            layers: Layers::default(),
             rules_from_cluster: true,
             rule_selector: portal_cluster::rules::selector::parse(&selector).unwrap(),
             rules_folder: None,
+            rules_per_namespace: RULES_PER_NAMESPACE,
             timing: Timing::default(),
+            peers: None,
             admission: None,
         };
         let shutdown = CancellationToken::new();
-        let (counters, counters_in) = mpsc::channel(1000);
         let told = shutdown.clone();
         let task = tokio::spawn(async move {
-            run::run(move || std::future::ready(Ok(client.clone())), settings, counters_in, told).await.unwrap()
+            run::run(move || std::future::ready(Ok(client.clone())), settings, told).await.unwrap()
         });
-        Engine { shutdown, counters, task }
+        Engine { shutdown, task }
     }
 
     async fn stop(self) {
@@ -137,45 +134,4 @@ async fn whatever_happened_the_end_is_that_of_a_fresh_start() {
     assert!(before > seeds.len(), "{before} writes");
     tokio::time::sleep(Duration::from_secs(2)).await;
     assert_eq!(status_writes(&cluster).await.len(), before, "nobody is left who writes");
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn a_thousand_noisy_rules_cost_a_few_writes_a_second() {
-    const RULES: usize = 1000;
-    const SECONDS: u64 = 10;
-    let cluster = cluster();
-    let client = cluster.client().await;
-    let api = rules_api(client.clone());
-    for number in 0..RULES {
-        let mut rule = rule(&format!("noisy-{number}"), GOOD);
-        rule["metadata"]["labels"] = json!({ "history": "noisy" });
-        create(&api, rule).await;
-    }
-    release(&client, "noisy").await;
-    let engine = Engine::start(client.clone(), "noisy", String::new());
-    let deadline = Instant::now() + Duration::from_secs(60);
-    while !is_told(&state(&api, "noisy").await) {
-        assert!(Instant::now() < deadline, "all are told");
-        tokio::time::sleep(Duration::from_millis(500)).await;
-    }
-    let before = status_writes(&cluster).await.len();
-    let start = Instant::now();
-    let mut evaluations = 0;
-    while start.elapsed() < Duration::from_secs(SECONDS) {
-        evaluations += 1;
-        for number in 0..RULES {
-            let id = portal_core::rule::source::RuleId { namespace: None, name: format!("noisy-{number}") };
-            engine.counters.send((id, Counters { evaluations, violations: Some(1) })).await.unwrap();
-        }
-        tokio::time::sleep(Duration::from_millis(10)).await;
-    }
-    let written = status_writes(&cluster).await.len() - before;
-    // Ten at once, and two a second; one may be on its way.
-    let most = 10 + 2 * start.elapsed().as_secs() as usize + 3;
-    assert!((10..=most).contains(&written), "{written} writes in {:?}", start.elapsed());
-    engine.stop().await;
-    // Each had its turn before one had a second.
-    let written = status_writes(&cluster).await.len() - before;
-    let counted = state(&api, "noisy").await.values().filter(|rule| rule["status"]["violationCount"] == 1).count();
-    assert_eq!(counted, written, "rules show what was counted");
 }

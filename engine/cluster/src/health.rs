@@ -41,6 +41,10 @@ pub enum Part {
     Listener,
     /// The certificate that the webhook shows, and the authority that it knows its clients by.
     Certificate,
+    /// The watch of the other replicas' addresses.
+    Peers,
+    /// The watch of the webhook configuration, which decides what is sent to the engine.
+    Configuration,
     /// The watch of a kind that comes and goes with the rules that need it, by the name of its resource: `pods`,
     /// `deployments.apps`.
     Watch(Arc<str>),
@@ -170,6 +174,8 @@ impl Label for Part {
         Word("definitions", ""),
         Word("api-services", ""),
         Word("namespaces", ""),
+        Word("peers", "addresses of other replicas"),
+        Word("webhook-configuration", ""),
     ];
     const IS_OPEN: bool = true;
 
@@ -187,6 +193,8 @@ impl Label for Part {
             Part::Namespaces => "namespaces",
             Part::Listener => "listener",
             Part::Certificate => "certificate",
+            Part::Peers => "peers",
+            Part::Configuration => "webhook-configuration",
             Part::Watch(resource) => resource,
         }
     }

@@ -108,6 +108,7 @@ metrics_label! {
         Waiting = "waiting", "for a kind";
         Unsupported = "unsupported", "they look other objects up";
         Disabled = "disabled", "";
+        OverQuota = "over-quota", "their namespace has too many";
         Shadowed = "shadowed", "by a file's rule of the same name";
     }
 }

@@ -10,6 +10,7 @@ pub mod cluster;
 pub mod folder;
 pub mod index;
 pub mod intake;
+pub mod quota;
 pub mod selector;
 pub mod snapshot;
 
@@ -50,6 +51,8 @@ pub type FileContent = Result<Vec<RuleSource>, Vec<Problem>>;
 pub struct Object {
     /// Its uid: another object of the same name is another rule.
     pub uid: String,
+    /// When it was created, as the API server writes it.
+    pub created: String,
     /// Which version of the spec it is.
     pub generation: i64,
     /// The rule, or what is wrong with its form.
@@ -97,6 +100,8 @@ pub enum Outcome {
     Waiting(Vec<Diagnostic>),
     /// It looks other objects up, which this engine cannot do.
     LooksUp,
+    /// Its namespace has as many older rules as it may have.
+    OverQuota(usize),
     /// A file has a rule of the same name, and files come first.
     Shadowed(PathBuf),
 }

@@ -11,6 +11,7 @@ use axum::{
     response::IntoResponse,
     routing::get,
 };
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use tokio::{net::TcpListener, runtime::Handle};
 use tokio_util::sync::CancellationToken;
 
@@ -59,6 +60,17 @@ pub async fn bind(address: SocketAddr) -> std::io::Result<(TcpListener, SocketAd
     let listener = TcpListener::bind(address).await?;
     let address = listener.local_addr()?;
     Ok((listener, address))
+}
+
+/// Lets the process have as many files open as the system allows. What it is given at first is often as few as a webhook has connections.
+pub fn open_more_files() {
+    let limit = getrlimit(Resource::Nofile);
+    let more = Rlimit { current: limit.maximum, maximum: limit.maximum };
+    if limit.current != limit.maximum
+        && let Err(error) = setrlimit(Resource::Nofile, more)
+    {
+        tracing::warn!(%error, limit = limit.current, "The limit of open files stays as it is");
+    }
 }
 
 async fn ready(State(served): State<Served>, Query(query): Query<HashMap<String, String>>) -> impl IntoResponse {

@@ -51,7 +51,12 @@ where
 {
     /// Begins to watch. A problem is reported as one of `part`, in words that name `resource`.
     pub fn new(runtime: Runtime, part: Part, resource: String, api: Api<K>) -> Self {
-        let config = watcher::Config::default().timeout(WATCH_SECONDS);
+        Self::with(runtime, part, resource, api, watcher::Config::default())
+    }
+
+    /// The same of those objects that a configuration selects.
+    pub fn with(runtime: Runtime, part: Part, resource: String, api: Api<K>, config: watcher::Config) -> Self {
+        let config = config.timeout(WATCH_SECONDS);
         let stream = begin(&api, &config, Duration::ZERO);
         Self { api, config, stream, calm: Calm::default(), pauses: Pauses::default(), part, resource, runtime }
     }
@@ -61,7 +66,7 @@ where
         loop {
             let event = tokio::select! {
                 event = self.stream.next() => event?,
-                () = self.calm.wait(|| is_answered(&self.api)) => {
+                () = self.calm.wait(|| is_answered(&self.api, &self.config)) => {
                     self.runtime.health.recovered(&self.part);
                     continue;
                 }
@@ -95,11 +100,14 @@ where
 }
 
 /// Whether the API server answers a request for what is watched.
-async fn is_answered<K>(api: &Api<K>) -> bool
+async fn is_answered<K>(api: &Api<K>, config: &watcher::Config) -> bool
 where
     K: Resource + Clone + DeserializeOwned + Debug,
 {
-    api.list_metadata(&ListParams::default().limit(1)).await.is_ok()
+    let watcher::Config { label_selector, field_selector, .. } = config.clone();
+    api.list_metadata(&ListParams { label_selector, field_selector, limit: Some(1), ..ListParams::default() })
+        .await
+        .is_ok()
 }
 
 /// A watch from its beginning, after a pause and with pauses after errors.

@@ -1,7 +1,7 @@
 //! What admission answers: from what violates rules to a decision, the words for people, and the names for machines.
 
 mod existing;
-mod response;
+pub mod response;
 #[cfg(test)]
 mod tests;
 
@@ -65,12 +65,6 @@ pub enum Finding {
     /// The rule could not be evaluated.
     Failure,
 }
-
-/// What the API server shows of a warning; the rest of a longer one is cut off without a sign.
-const MAX_WARNING: usize = 256;
-
-/// How many bytes all warnings together may have. The API server drops what is beyond 4096 without a sign.
-const MAX_WARNINGS: usize = 3500;
 
 /// How many bytes the message of a denial may have. Clients show it whole, in a terminal.
 const MAX_MESSAGE: usize = 8 << 10;
@@ -150,20 +144,9 @@ impl Decision {
 
     /// The warnings, each and all together no longer than the API server passes on.
     pub fn warnings(&self) -> Vec<String> {
-        let mut told = Vec::new();
-        let mut left = MAX_WARNINGS;
-        for (number, reason) in self.warnings.iter().enumerate() {
-            // A warning is a line in the header of an answer: the excerpt of a rule that failed has no place there.
-            let reason = reason.to_string();
-            let warning = within(reason.lines().next().unwrap_or_default(), MAX_WARNING);
-            if warning.len() > left {
-                told.push(format!("and {} more warnings of rules", self.warnings.len() - number));
-                break;
-            }
-            left -= warning.len();
-            told.push(warning);
-        }
-        told
+        // A warning is a line in the header of an answer: the excerpt of a rule that failed has no place there.
+        let first_line = |reason: &Reason| reason.to_string().lines().next().unwrap_or_default().to_owned();
+        response::fitting(self.warnings.iter().map(first_line).collect())
     }
 
     /// The rules that had something to say, for the audit log of the API server: by what came of it.

@@ -12,6 +12,8 @@ pub mod layers;
 pub mod requirements;
 pub mod webhook;
 
+pub mod permissions;
+
 pub mod object;
 
 pub mod event;
@@ -22,6 +24,8 @@ pub mod selector;
 pub mod evaluate;
 
 pub mod decide;
+
+pub mod authoring;
 
 #[cfg(test)]
 mod testing;

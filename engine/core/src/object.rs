@@ -41,6 +41,16 @@ static DROPPED: LazyLock<[Path; 2]> = LazyLock::new(|| {
     ["metadata.managedFields", &annotation].map(|path| Path::parse(path).expect("the path is right"))
 });
 
+/// The same, of both objects in a review.
+static DROPPED_OF_REVIEWS: LazyLock<Vec<Path>> = LazyLock::new(|| {
+    let paths = |name: &str| {
+        let annotation = format!("request.{name}.metadata.annotations[{LAST_APPLIED:?}]");
+        [format!("request.{name}.metadata.managedFields"), annotation]
+    };
+    let paths = OBJECTS.iter().flat_map(|name| paths(name));
+    paths.map(|path| Path::parse(&path).expect("the path is right")).collect()
+});
+
 /// What nobody may see of a Secret. Keys may be seen.
 static MASKED: LazyLock<[Path; 2]> =
     LazyLock::new(|| ["data", "stringData"].map(|path| Path::parse(path).expect("the path is right")));
@@ -178,6 +188,11 @@ fn is_called_secret(object: Node<'_>) -> bool {
 /// Whether a kind is the one of namespaces, each of which is in itself.
 pub(crate) fn is_namespace(kind: &Kind) -> bool {
     kind.group.is_empty() && kind.kind == "Namespace"
+}
+
+/// What whoever reads a review leaves out of it at once, because no rule sees it. What is in the review after all costs a copy.
+pub(crate) fn dropped_of_reviews() -> &'static [Path] {
+    &DROPPED_OF_REVIEWS
 }
 
 /// A text of the metadata of an object. To Kubernetes an empty one is none.

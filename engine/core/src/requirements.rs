@@ -133,9 +133,6 @@ type Part<'a> = (Option<&'a str>, Option<&'a str>);
 /// A group, a plural and a verb.
 type Verb<'a> = (&'a str, &'a str, &'static str);
 
-/// What watching takes.
-const READ: [&str; 3] = ["get", "list", "watch"];
-
 /// What a fresh read takes.
 const READ_FRESH: [&str; 2] = ["get", "list"];
 
@@ -159,15 +156,15 @@ impl Requirements {
     }
 
     /// What the author of a rule must be allowed to do, and in which namespace if not in all, so that a rule gives nobody
-    /// more than they have. It does not depend on what an engine makes of the rule.
+    /// more than they have. It does not depend on what an engine makes of the rule. Of reading a kind one verb is asked for: who may
+    /// list objects sees all that a rule could tell of them.
     pub fn of_author(rule: &Rule) -> BTreeSet<(Permission, Option<String>)> {
         let own = rule.id.namespace.as_deref();
         // Who may not read a kind must not learn of it through a rule.
         let judged = rule.judged.iter().map(|judged| (&judged.kind, own));
         let looked_up = rule.lookups.iter().flatten().map(|site| (&site.kind, namespace_of(rule, site)));
-        let reads = judged.chain(looked_up).flat_map(|(kind, namespace)| {
-            READ.into_iter().map(move |verb| ((kind.group.as_str(), kind.plural.as_str(), verb), namespace))
-        });
+        let reads = judged.chain(looked_up);
+        let reads = reads.map(|(kind, namespace)| ((kind.group.as_str(), kind.plural.as_str(), "list"), namespace));
         let acts = rule.actions.iter().flat_map(|action| verbs(rule, action)).map(|verb| (verb, own));
         reads.chain(acts).map(|(verb, namespace)| (permission(verb), namespace.map(str::to_owned))).collect()
     }

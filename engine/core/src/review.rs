@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use portal_document::Node;
+use portal_document::{Node, Path};
 use portal_expr::Moment;
 
 use crate::{
     event::{Event, Front, Operation, name_of},
     kinds::{Kind, Kinds},
-    object::{Request, is_namespace},
+    object::{Request, dropped_of_reviews, is_namespace},
 };
 
 /// An AdmissionReview that can be judged, with its objects as rules may see them.
@@ -42,15 +42,17 @@ pub enum ReviewError {
     TooLarge,
 }
 
+impl Review<'_> {
+    /// What need not be read of a review, because no rule sees it: half of a pod.
+    pub fn unseen() -> &'static [Path] {
+        dropped_of_reviews()
+    }
+}
+
 impl<'a> Review<'a> {
     /// Reads a review.
     pub fn of(review: Node<'a>, kinds: &'a Kinds) -> Result<Review<'a>, ReviewError> {
-        let (version, kind) = (text(review, "apiVersion"), text(review, "kind"));
-        if (version, kind) != (Some("admission.k8s.io/v1"), Some("AdmissionReview")) {
-            let found = format!("it is {} {}", version.unwrap_or("of no version"), kind.unwrap_or("of no kind"));
-            return Err(ReviewError::Other(found));
-        }
-        let request = review.get_str("request").ok_or(ReviewError::Field("request"))?;
+        let request = request_of(review)?;
         let named = text(request, "operation");
         let operation = Operation::ALL.into_iter().find(|operation| named == Some(operation.name()));
         let operation = operation.ok_or(ReviewError::Field("request.operation"))?;
@@ -97,6 +99,16 @@ impl<'a> Review<'a> {
     }
 }
 
+/// The request of a review, if it is one.
+pub fn request_of(review: Node<'_>) -> Result<Node<'_>, ReviewError> {
+    let (version, kind) = (text(review, "apiVersion"), text(review, "kind"));
+    if (version, kind) != (Some("admission.k8s.io/v1"), Some("AdmissionReview")) {
+        let found = format!("it is {} {}", version.unwrap_or("of no version"), kind.unwrap_or("of no kind"));
+        return Err(ReviewError::Other(found));
+    }
+    review.get_str("request").ok_or(ReviewError::Field("request"))
+}
+
 /// The kind of a request that nobody defines and a rule names. What is sent to a subresource may be of another kind.
 fn assumed<'k>(request: Node<'_>, group: &str, kinds: &'k Kinds) -> Option<&'k Arc<Kind>> {
     let is_whole = text(request, "subResource").is_none_or(str::is_empty);
@@ -104,6 +116,6 @@ fn assumed<'k>(request: Node<'_>, group: &str, kinds: &'k Kinds) -> Option<&'k A
     kinds.get(group, kind).filter(|kind| kind.is_assumed())
 }
 
-fn text<'n>(node: Node<'n>, name: &str) -> Option<&'n str> {
+pub(crate) fn text<'n>(node: Node<'n>, name: &str) -> Option<&'n str> {
     node.get_str(name).and_then(Node::as_str)
 }

@@ -11,6 +11,7 @@ pub mod load;
 pub mod source;
 
 use std::collections::HashMap;
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::sync::Arc;
 
 use portal_crds::{Action, EnforcementAction, Severity};
@@ -29,6 +30,8 @@ use crate::{
 pub struct Rule {
     /// Its name.
     pub id: RuleId,
+    /// What tells this version of it from others of its name: see [`source::RuleSource::version`].
+    pub version: String,
     /// How bad a violation is.
     pub severity: Severity,
     /// What admission does about one.
@@ -172,6 +175,15 @@ impl RuleSet {
     /// The rules, in the order in which they came.
     pub fn rules(&self) -> &[Arc<Rule>] {
         &self.rules
+    }
+
+    /// What tells this set from others: the names and versions of its rules. The same in every process of a release.
+    pub fn fingerprint(&self) -> String {
+        let mut hasher = DefaultHasher::new();
+        for rule in &self.rules {
+            (&rule.id, &rule.version).hash(&mut hasher);
+        }
+        format!("{:016x}", hasher.finish())
     }
 
     /// The rules that name a kind, with what they know of it.

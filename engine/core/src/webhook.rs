@@ -1,6 +1,7 @@
 //! The webhook configuration that brings requests to rules, made from what the rules need and nothing else. It never names more than
 //! the rules do, and nothing that can only warn may block.
 
+mod routed;
 #[cfg(test)]
 mod tests;
 
@@ -20,6 +21,8 @@ use crate::{
     event::{Entry, Operation},
     requirements::{Reach, Requirements, WebhookResource},
 };
+
+pub use self::routed::first_gap;
 
 /// What an instance says about its webhook.
 #[derive(Clone, Debug)]
@@ -85,6 +88,9 @@ const NAME_LABEL: &str = "kubernetes.io/metadata.name";
 
 /// The label of the Lease by which an instance is tried, with its name.
 pub const PROBE_LABEL: &str = "portal.io/probe";
+
+/// The annotation of that Lease with what has to come back.
+pub const NONCE_ANNOTATION: &str = "portal.io/nonce";
 
 /// The path for rules of Portal themselves.
 pub const OWN_RULES_PATH: &str = "/validate-rules";

@@ -123,10 +123,7 @@ impl Judge {
     /// Judges a review that came by an entry of the webhook configuration, or by none in particular.
     pub async fn judge(&self, entry: Option<Entry>, body: &[u8], now: Moment) -> Result<Judged, Unanswerable> {
         let begin = Instant::now();
-        let limits = DocumentLimits::default();
-        let limits = DocumentLimits { depth: limits.depth + LEVELS_AROUND, ..limits };
-        let options = Options { interning: Interning::LookUpOnly, limits, ..Options::default() };
-        let document = Document::parse(body, &options)?;
+        let document = read_review(body)?;
         let snapshot = self.in_force.now();
         let review = match Review::of(document.root(), &snapshot.kinds) {
             Ok(review) => review,
@@ -176,6 +173,14 @@ impl Judge {
     }
 }
 
+/// Reads the body of a request. It leaves nothing behind in the process.
+pub(super) fn read_review(body: &[u8]) -> Result<Document, portal_document::Error> {
+    let limits = DocumentLimits::default();
+    let limits = DocumentLimits { depth: limits.depth + LEVELS_AROUND, ..limits };
+    let drop = Review::unseen();
+    Document::parse(body, &Options { drop, interning: Interning::LookUpOnly, limits, ..Options::default() })
+}
+
 impl Settings {
     fn leaves_alone(&self, namespace: &str) -> bool {
         SPARED_NAMESPACES.contains(&namespace) || self.exclude_namespaces.contains(namespace)
@@ -184,7 +189,7 @@ impl Settings {
 
 impl About {
     /// What a review is about. It must have a uid, or nobody could answer it.
-    fn of(review: Node<'_>) -> Result<About, ReviewError> {
+    pub(super) fn of(review: Node<'_>) -> Result<About, ReviewError> {
         let request = review.get_str("request").ok_or(ReviewError::Field("request"))?;
         let field = |node: Option<Node<'_>>, name: &str| {
             node.and_then(|node| node.get_str(name)).and_then(Node::as_str).unwrap_or_default().to_owned()

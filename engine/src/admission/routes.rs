@@ -12,13 +12,19 @@ use axum::{
     routing::post,
 };
 use portal_cluster::health::Health;
-use portal_core::event::Entry;
+use portal_core::{
+    event::Entry,
+    webhook::{OWN_RULES_PATH, PROBE_PATH},
+};
 use portal_expr::Moment;
+use serde_json::Value;
 use tracing::info;
 
 use super::{
+    authors::Authors,
     guard::FromApiServer,
-    judge::{Judge, Judged, Outcome},
+    judge::{Judge, Judged, Outcome, Unanswerable},
+    probe,
     tally::Tallies,
 };
 use crate::{
@@ -30,6 +36,8 @@ use crate::{
 pub struct Webhook {
     /// What judges.
     pub judge: Judge,
+    /// What judges rules that are written.
+    pub authors: Authors,
     /// What each rule has answered.
     pub tallies: Tallies,
     /// Whether everything is there that judging needs.
@@ -45,15 +53,17 @@ pub struct Webhook {
 impl Webhook {
     /// The paths that the API server asks.
     pub fn router(self) -> Router {
-        let router = Router::new().route("/validate", post(any)).route("/validate/{entry}", post(by_entry));
-        router.with_state(Arc::new(self))
+        Router::new()
+            .route("/validate", post(any))
+            .route("/validate/{entry}", post(by_entry))
+            .route(OWN_RULES_PATH, post(own_rules))
+            .route(PROBE_PATH, post(probe))
+            .with_state(Arc::new(self))
     }
 
     async fn answer(&self, entry: Option<Entry>, body: &[u8]) -> Response {
-        // Before the rules are there everything would be let in.
-        if !self.is_ready() {
-            let text = "this replica has not loaded its rules yet: /readyz of it says what it waits for\n";
-            return (StatusCode::SERVICE_UNAVAILABLE, text).into_response();
+        if let Some(response) = self.not_yet() {
+            return response;
         }
         let (begin, now) = (Instant::now(), since_1970());
         match self.judge.judge(entry, body, Moment::new(now.as_secs() as i64, now.subsec_nanos())).await {
@@ -61,18 +71,26 @@ impl Webhook {
                 let seconds = begin.elapsed().as_secs_f64();
                 self.metrics.admission_seconds.observe(seconds);
                 self.count(&judged);
-                let json = [(header::CONTENT_TYPE, "application/json")];
-                let answer = (json, judged.answer.to_string()).into_response();
+                let answer = json(&judged.answer);
                 if !self.outputs.is_empty() {
                     self.outputs.send(record(judged, now.as_secs_f64(), seconds));
                 }
                 answer
             }
-            Err(error) => {
-                self.metrics.admission_requests.at(&AdmissionDecision::Unreadable).inc();
-                (StatusCode::BAD_REQUEST, format!("{error}\n")).into_response()
-            }
+            Err(error) => self.unanswerable(&error),
         }
+    }
+
+    /// Says that a body is no review.
+    fn unanswerable(&self, error: &Unanswerable) -> Response {
+        self.metrics.admission_requests.at(&AdmissionDecision::Unreadable).inc();
+        (StatusCode::BAD_REQUEST, format!("{error}\n")).into_response()
+    }
+
+    /// What is answered before the rules are there: everything would be let in.
+    fn not_yet(&self) -> Option<Response> {
+        let text = "this replica has not loaded its rules yet: /readyz of it says what it waits for\n";
+        (!self.is_ready()).then(|| (StatusCode::SERVICE_UNAVAILABLE, text).into_response())
     }
 
     fn is_ready(&self) -> bool {
@@ -122,6 +140,32 @@ async fn by_entry(
             (StatusCode::NOT_FOUND, text).into_response()
         }
     }
+}
+
+/// Judges a rule that somebody writes.
+async fn own_rules(State(webhook): State<Arc<Webhook>>, FromApiServer(body): FromApiServer) -> Response {
+    if let Some(response) = webhook.not_yet() {
+        return response;
+    }
+    match webhook.authors.answer(&body).await {
+        Ok(answer) => json(&answer),
+        Err(error) => webhook.unanswerable(&error),
+    }
+}
+
+/// Shows that the API server reaches this replica, and that it would judge.
+async fn probe(State(webhook): State<Arc<Webhook>>, FromApiServer(body): FromApiServer) -> Response {
+    if let Some(response) = webhook.not_yet() {
+        return response;
+    }
+    match probe::answer(&body) {
+        Ok(answer) => json(&answer),
+        Err(error) => webhook.unanswerable(&error),
+    }
+}
+
+fn json(answer: &Value) -> Response {
+    ([(header::CONTENT_TYPE, "application/json")], answer.to_string()).into_response()
 }
 
 /// What happened, in a word.

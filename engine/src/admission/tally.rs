@@ -30,6 +30,8 @@ pub struct Tally {
     passed: AtomicU64,
     violated: AtomicU64,
     failed: AtomicU64,
+    /// How many evaluations the status of the rule says. Written by what the holder of the Lease tells.
+    accounted: AtomicU64,
 }
 
 /// A tally at a moment.
@@ -104,6 +106,25 @@ impl Tallies {
     pub fn all(&self) -> BTreeMap<RuleId, Counts> {
         let by_rule = self.by_rule.read().unwrap_or_else(PoisonError::into_inner);
         by_rule.iter().map(|(rule, tally)| (rule.clone(), tally.counts())).collect()
+    }
+
+    /// The status of a rule says so many of this replica's evaluations.
+    pub fn account(&self, rule: &RuleId, evaluations: u64) {
+        let by_rule = self.by_rule.read().unwrap_or_else(PoisonError::into_inner);
+        if let Some(tally) = by_rule.get(rule) {
+            tally.accounted.fetch_max(evaluations, Ordering::Relaxed);
+        }
+    }
+
+    /// The rules whose status does not say all: how often this replica has evaluated them, and how much of that is said.
+    pub fn unaccounted(&self) -> Vec<(RuleId, u64, u64)> {
+        let by_rule = self.by_rule.read().unwrap_or_else(PoisonError::into_inner);
+        let counted = by_rule.iter().map(|(rule, tally)| {
+            let Counts { passed, violated, failed } = tally.counts();
+            (rule, passed + violated + failed, tally.accounted.load(Ordering::Relaxed))
+        });
+        let unaccounted = counted.filter(|(_, total, accounted)| total > accounted);
+        unaccounted.map(|(rule, total, accounted)| (rule.clone(), total, accounted)).collect()
     }
 
     /// Takes over the rules of another snapshot. Those that are gone are forgotten.

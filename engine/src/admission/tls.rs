@@ -5,7 +5,7 @@ mod clients;
 mod der;
 mod files;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use arc_swap::ArcSwapOption;
 use jiff::Timestamp;
 use portal_cluster::health::{Health, Part};
 use rustls::{
-    ServerConfig,
+    RootCertStore, ServerConfig,
     crypto::{CryptoProvider, ring},
     pki_types::{CertificateDer, UnixTime},
     server::{ClientHello, NoServerSessionStorage, ResolvesServerCert},
@@ -84,6 +84,12 @@ const NOW_AND_THEN: Duration = Duration::from_secs(5);
 
 /// What has changed is read again after this time, and counts if it is still the same: of two files one may have been written.
 const SETTLED: Duration = Duration::from_millis(100);
+
+/// The authorities of a file, or what is wrong with it.
+pub fn authorities(path: &Path) -> Result<RootCertStore, String> {
+    let bytes = files::read(path).map_err(|error| error.to_string())?;
+    files::authorities(path, &bytes).map_err(|error| error.to_string())
+}
 
 impl Certificates {
     /// Reads the files. What is wrong with them is told by the part `certificate`: they may be good later.

@@ -21,7 +21,7 @@ impl OutputSink for Stdout {
         self.all || !record.rules.is_empty() || record.decision == "bypassed"
     }
 
-    fn write(&mut self, record: &Record) -> io::Result<()> {
+    fn write(&self, record: &Record) -> io::Result<()> {
         let mut line = serde_json::to_vec(record)?;
         line.push(b'\n');
         io::stdout().lock().write_all(&line)

@@ -9,19 +9,21 @@ use serde_json::{Map, Value, json};
 
 use portal_cluster::rules::{Outcome, Report};
 
+use super::standing::Standing;
+
 /// Longer messages are cut: a status is read by people, and stored with every rule.
 const MAX_MESSAGE: usize = 1024;
 
 /// The conditions of a rule as a whole.
 const SUMMARY: [ConditionType; 3] = [ConditionType::Ready, ConditionType::Reconciling, ConditionType::Stalled];
 
-/// How often a rule was evaluated, and how many objects violate it.
+/// What was counted of a rule.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
-pub struct Counters {
-    /// Evaluations.
-    pub evaluations: i64,
-    /// Objects that violate the rule. Nothing as long as nobody counts them.
-    pub violations: Option<i64>,
+pub(super) struct Counters {
+    /// Evaluations that the status does not say yet.
+    pub(super) evaluations: u64,
+    /// Objects that violate the rule. Nothing as long as nobody has counted them: then what the status says stays.
+    pub(super) violations: Option<i64>,
 }
 
 /// What a status is made from.
@@ -31,6 +33,8 @@ pub(super) struct Wanted<'a> {
     /// Where its Lease is.
     pub(super) namespace: &'a str,
     pub(super) report: &'a Report,
+    /// Whether the rule judges what it should, if it is in force here.
+    pub(super) standing: &'a Standing,
     /// Whether this instance counts violations. If not, their number is not known.
     pub(super) counts_violations: bool,
     /// What was counted. Nothing as long as nobody has told: then what the status says stays.
@@ -115,7 +119,16 @@ impl Wanted<'_> {
             Value::Array(conditions) => conditions,
             _ => Vec::new(),
         };
-        let (accepted, active) = verdicts(report);
+        let (accepted, mut active) = verdicts(report);
+        if let (Outcome::Active, Standing::Lacks { reason, text, is_certain }) = (&report.outcome, self.standing) {
+            let was_true = was_active
+                .as_ref()
+                .is_some_and(|before| before["status"] == "True" && before["observedGeneration"] == report.generation);
+            if *is_certain || !was_true {
+                active = Verdict("False", reason, text.clone());
+            }
+        }
+        let is_true = active.0 == "True";
         self.set(&mut conditions, ConditionType::Accepted, accepted);
         self.set(&mut conditions, ConditionType::Active, active);
         if condition_of(&conditions, ConditionType::PermissionGranted).is_none() {
@@ -131,14 +144,12 @@ impl Wanted<'_> {
         }
         entry["conditions"] = Value::Array(conditions);
         set_or_remove(entry, "parseError", parse_error(&report.outcome));
-        let active_on = (!report.active_on.is_empty()).then(|| json!(report.active_on));
+        let active_on = (is_true && !report.active_on.is_empty()).then(|| json!(report.active_on));
         set_or_remove(entry, "activeOn", active_on);
-        let evaluations = self.counters.map(|counters| counters.evaluations).or(entry["evalCount"].as_i64());
-        entry["evalCount"] = json!(evaluations.unwrap_or_default());
-        let violations = match self.counters {
-            Some(counters) => counters.violations,
-            None => entry["violationCount"].as_i64(),
-        };
+        let more = self.counters.map_or(0, |counters| counters.evaluations);
+        entry["evalCount"] = json!(entry["evalCount"].as_i64().unwrap_or_default().saturating_add_unsigned(more));
+        let counted = self.counters.and_then(|counters| counters.violations);
+        let violations = counted.or(entry["violationCount"].as_i64());
         set_or_remove(entry, "violationCount", violations.filter(|_| self.counts_violations).map(Value::from));
     }
 
@@ -209,7 +220,11 @@ impl Wanted<'_> {
             match active.and_then(|found| found["reason"].as_str()) {
                 Some("Disabled") => continue,
                 Some("KindNotServed") => waits = Some(("KindNotServed", say(active))),
+                Some("NotRouted") => waits = Some(("NotRouted", say(active))),
+                Some("NotEverywhere") => waits = Some(("NotEverywhere", say(active))),
                 Some("LookupsNotSupported") => return Sum::Stuck("LookupsNotSupported", say(active)),
+                Some("OverQuota") => return Sum::Stuck("OverQuota", say(active)),
+                Some("LayerDisabled") => return Sum::Stuck("LayerDisabled", say(active)),
                 // For a reason that this release does not know.
                 _ if !is_active => waits = Some(("NotActive", say(active))),
                 _ => {}
@@ -275,6 +290,13 @@ fn verdicts(report: &Report) -> (Verdict, Verdict) {
         Outcome::LooksUp => {
             let message = "the rule looks other objects up, which this release judges in files alone";
             (accepted(), Verdict("False", "LookupsNotSupported", message.to_owned()))
+        }
+        Outcome::OverQuota(most) => {
+            let message = format!(
+                "the namespace has more than {most} rules, and older ones come first: delete one, or raise \
+                 --rules-per-namespace of the engine"
+            );
+            (accepted(), Verdict("False", "OverQuota", message))
         }
         Outcome::Refused(found) => {
             let message = first_message(found);
@@ -373,8 +395,24 @@ mod tests {
     fn status_of(current: &Value, instance: &str, report: &Report, second: i64) -> Value {
         let now = Timestamp::from_second(second).unwrap();
         let (counts_violations, counters) = (true, None);
-        let wanted = Wanted { instance, namespace: "portal-system", report, counts_violations, counters, now };
+        let (namespace, standing) = ("portal-system", &Standing::Runs);
+        let wanted = Wanted { instance, namespace, report, standing, counts_violations, counters, now };
         desired(current, &wanted, &|entry| entry["instance"] != "gone")
+    }
+
+    /// The same for a rule that lacks something.
+    fn lacking(current: &Value, report: &Report, reason: &'static str, is_certain: bool) -> Value {
+        let standing = Standing::Lacks { reason, text: format!("because of {reason}"), is_certain };
+        let wanted = Wanted {
+            instance: "stable",
+            namespace: "portal-system",
+            report,
+            standing: &standing,
+            counts_violations: false,
+            counters: None,
+            now: Timestamp::UNIX_EPOCH,
+        };
+        desired(current, &wanted, &|_| true)
     }
 
     /// A line for each condition and field that people read.
@@ -550,12 +588,38 @@ mod tests {
     }
 
     #[test]
+    fn a_rule_that_does_not_judge_what_it_should_is_not_active() {
+        let told = |status: &Value| {
+            let active = condition(&status["instances"][0]["conditions"], ConditionType::Active).unwrap();
+            let ready = condition(&status["conditions"], ConditionType::Ready).unwrap();
+            let text = |condition: &Value| format!("{} {}", condition["status"], condition["reason"]).replace('"', "");
+            (text(active), text(ready), status["instances"][0]["activeOn"].is_null())
+        };
+        let report = Report { active_on: vec!["v1/Pod".to_owned()], ..report(1, Outcome::Active) };
+        let active = status_of(&Value::Null, "stable", &report, 0);
+        assert_eq!(told(&active), ("True Active".to_owned(), "True Active".to_owned(), false));
+        for reason in ["NotRouted", "NotEverywhere", "LayerDisabled"] {
+            let expected = (format!("False {reason}"), format!("False {reason}"), true);
+            assert_eq!(told(&lacking(&active, &report, reason, true)), expected);
+            // What is not certain does not take back what was true of this version.
+            assert_eq!(told(&lacking(&active, &report, reason, false)).0, "True Active");
+            assert_eq!(told(&lacking(&Value::Null, &report, reason, false)), expected);
+            let newer = Report { generation: 2, ..report.clone() };
+            assert_eq!(told(&lacking(&active, &newer, reason, false)), expected);
+        }
+        let over = status_of(&Value::Null, "stable", &Report { outcome: Outcome::OverQuota(100), ..report }, 0);
+        assert_eq!(told(&over).1, "False OverQuota");
+        assert!(condition(&over["conditions"], ConditionType::Stalled).is_some());
+    }
+
+    #[test]
     fn violations_are_summed_over_those_who_count_and_not_known_without_any() {
         let now = Timestamp::UNIX_EPOCH;
         let report = report(1, Outcome::Active);
         let count = |current: &Value, instance, counts_violations, counters| {
             let namespace = "portal-system";
-            let wanted = Wanted { instance, namespace, report: &report, counts_violations, counters, now };
+            let standing = &Standing::Runs;
+            let wanted = Wanted { instance, namespace, report: &report, standing, counts_violations, counters, now };
             desired(current, &wanted, &|_| true)
         };
         let counted = |evaluations, violations| Some(Counters { evaluations, violations });
@@ -570,11 +634,11 @@ mod tests {
         assert_eq!(first["instances"][0].get("violationCount"), None, "absent, and not null");
         let both = count(&count(&first, "b", true, counted(10, Some(3))), "a", true, counted(20, None));
         assert_eq!(shown(&both), (Some(json!(3)), vec![[json!(20), none.clone()], [json!(10), json!(3)]]));
-        let both = count(&both, "a", true, counted(21, Some(0)));
+        let both = count(&both, "a", true, counted(1, Some(0)));
         assert_eq!(shown(&both), (Some(json!(3)), vec![[json!(21), zero], [json!(10), json!(3)]]));
         // Who has not been told anything leaves what is there: a restart writes nothing.
         assert_eq!(count(&both, "a", true, None), both);
-        let both = count(&count(&both, "b", false, None), "a", false, counted(22, Some(1)));
+        let both = count(&count(&both, "b", false, None), "a", false, counted(1, Some(1)));
         assert_eq!(shown(&both), (None, vec![[json!(22), none.clone()], [json!(10), none]]));
     }
 

@@ -2,12 +2,17 @@
 
 #[cfg(feature = "race")]
 pub mod cel;
+#[cfg(feature = "web")]
+pub mod client;
 pub mod counting;
 pub mod go;
 pub mod library;
+#[cfg(feature = "web")]
+pub mod load;
 pub mod measure;
 pub mod objects;
 pub mod portal;
 pub mod process;
+pub mod reviews;
 pub mod row;
 pub mod rules;

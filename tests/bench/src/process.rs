@@ -1,4 +1,4 @@
-//! What a program takes from its start to its end.
+//! What a program takes: from its start to its end, or while it runs.
 
 use std::error::Error;
 use std::fs;
@@ -45,9 +45,19 @@ pub fn run(command: &mut Command) -> Result<Run, Box<dyn Error>> {
 
 /// Seconds that the programs had that this one started and saw end.
 fn children_time() -> Result<f64, Box<dyn Error>> {
-    let stat = fs::read_to_string("/proc/self/stat")?;
-    // The name in brackets may have spaces; the times are the fourteenth and fifteenth behind it.
+    times("self", 13)
+}
+
+/// Seconds that a process has had of all processors together.
+pub fn processor_seconds(process: u32) -> Result<f64, Box<dyn Error>> {
+    times(&process.to_string(), 11)
+}
+
+/// The sum of two times of a process, by the place of the first behind its name.
+fn times(process: &str, place: usize) -> Result<f64, Box<dyn Error>> {
+    let stat = fs::read_to_string(format!("/proc/{process}/stat"))?;
+    // The name is in brackets, and may have spaces.
     let fields = stat.rsplit_once(')').map(|(_, rest)| rest.split_whitespace()).ok_or("the kernel says no times")?;
-    let ticks: Vec<f64> = fields.skip(13).take(2).map(str::parse).collect::<Result<_, _>>()?;
+    let ticks: Vec<f64> = fields.skip(place).take(2).map(str::parse).collect::<Result<_, _>>()?;
     Ok(ticks.iter().sum::<f64>() / TICKS_PER_SECOND)
 }

@@ -1,11 +1,14 @@
 //! `make bench`: what the parts cost, in one table. A number is the middle of several runs, with the spread beside it; what
 //! the last run came to is kept in the cache, and the change is shown.
 
+mod admission;
 mod allocators;
 mod clusters;
 mod engine;
 mod instructions;
+mod process;
 mod programs;
+mod samples;
 mod table;
 
 use anyhow::bail;
@@ -35,6 +38,7 @@ fn builtin() -> Vec<Part> {
         Part { name: "instructions", measure: instructions::measure },
         Part { name: "allocators", measure: allocators::measure },
         Part { name: "engine", measure: engine::measure },
+        Part { name: "admission", measure: admission::measure },
         Part { name: "clusters", measure: clusters::measure },
     ]
 }

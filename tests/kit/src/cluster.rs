@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, bail};
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::{Api, Client};
+use serde_json::Value;
 
 use crate::audit_log::{self, AuditEvent};
 use crate::cache::Cache;
@@ -134,6 +135,33 @@ impl Cluster {
     /// The folder with what each component wrote.
     pub fn logs(&self) -> PathBuf {
         self.state.logs()
+    }
+
+    /// The folder with its certificates.
+    pub fn pki(&self) -> PathBuf {
+        self.state.pki()
+    }
+
+    /// Where the API server is reached: `https://` and an address.
+    pub fn server(&self) -> anyhow::Result<String> {
+        let kubeconfig: Value = serde_json::from_slice(&std::fs::read(self.kubeconfig())?)?;
+        let server = kubeconfig["clusters"][0]["cluster"]["server"].as_str();
+        server.map(str::to_owned).context("the kubeconfig names a server")
+    }
+
+    /// The number of the process that is a component, below *full*.
+    pub fn process(&self, component: &str) -> anyhow::Result<u32> {
+        let keeper = format!("PPid:\t{}", self.state.description()?.keeper);
+        let name = format!("Name:\t{component}");
+        for entry in std::fs::read_dir("/proc")? {
+            let Some(process) = entry?.file_name().to_str().and_then(|name| name.parse().ok()) else { continue };
+            // It may have ended since.
+            let status = std::fs::read_to_string(format!("/proc/{process}/status")).unwrap_or_default();
+            if status.lines().any(|line| line == name) && status.lines().any(|line| line == keeper) {
+                return Ok(process);
+            }
+        }
+        bail!("the cluster has no {component} here")
     }
 
     /// How much of a cluster it is.

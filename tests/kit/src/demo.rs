@@ -1,5 +1,7 @@
 //! `make demo`: Portal at work on a cluster, step by step, with every command shown.
 
+mod engine;
+
 use std::ffi::OsStr;
 use std::io::Write as _;
 use std::path::PathBuf;
@@ -7,6 +9,7 @@ use std::process::{Command, Stdio};
 
 use anyhow::{Context as _, bail};
 use portal_test_kit::cache::Cache;
+use portal_test_kit::certificates::Authority;
 use portal_test_kit::held::Held;
 use portal_test_kit::image::{self, PORTAL_IMAGE};
 use portal_test_kit::state::State;
@@ -96,50 +99,169 @@ impl Stage {
         step("What is there");
         self.kubectl(&["get", "nodes"])?;
 
-        step("Installing Portal's definitions, and an engine that may read rules and write their status");
+        step("Installing Portal's definitions, and an engine that may do what every engine must and nothing else");
         // A name that nobody else has: on somebody's own cluster nothing of theirs may be touched.
-        let demo = format!("portal-demo-{:x}", std::process::id());
+        let instance = format!("demo-{:x}", std::process::id());
+        let demo = format!("portal-{instance}");
         let had_definitions = self.quietly(&["get", "crd", "portalclusterrules.portal.io"]);
         let definitions = repository().join("crds/yaml");
         self.kubectl(&["create", "namespace", &demo])?;
-        let _removed_at_the_end = self.guard(&demo, !had_definitions)?;
+        let _removed_at_the_end = self.guard(&instance, &demo, !had_definitions)?;
         self.kubectl(&["apply", "--server-side", "--filename", &definitions.display().to_string()])?;
-        for object in engine(&demo, &self.image) {
+        let authority = Authority::new("portal-demo")?;
+        let names = [format!("{demo}.{demo}.svc")];
+        let pair = authority.server("portal-demo", &names.each_ref().map(String::as_str))?;
+        let roles = ["generate", "roles", "--instance", &instance, "--namespace", &demo, "--account=engine"];
+        self.apply_text(&self.portal(&roles)?)?;
+        for object in engine::objects(&instance, &demo, &self.image, &authority.pair(), &pair) {
             self.apply_silently(&object)?;
         }
         self.kubectl(&["--namespace", &demo, "rollout", "status", "deployment/engine", "--timeout=120s"])?;
         self.kubectl(&["--namespace", &demo, "get", "pods"])?;
 
-        step("A rule: no privileged containers");
-        self.apply(&rule(&demo, "Pod", "", "container.securityContext.privileged == true"))?;
-        self.wait_for_rule(&demo, "True")?;
-        self.kubectl(&["get", "pcr", &demo])?;
+        step("Two rules: no privileged containers, and a warning for images without a version");
+        let rules = [
+            rule(&demo, "Pod", "", "deny", "container.securityContext.privileged == true"),
+            rule(&format!("{demo}-latest"), "Pod", "", "warn", "container.image.tag == 'latest'"),
+        ];
+        for rule in &rules {
+            self.apply(rule)?;
+        }
 
-        step("Of the two replicas one has written that, and the others know where it is");
-        let columns = r"--output=custom-columns=HOLDER:.spec.holderIdentity,ADDRESS:.metadata.annotations.portal\.io/holder-address";
-        self.kubectl(&["--namespace", &demo, "get", "lease", "portal-engine-demo", columns])?;
+        step("What the API server sends to the engine is made from the rules, for one namespace of this demo alone");
+        let shop = format!("{demo}-shop");
+        self.apply_silently(
+            &json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": shop, "labels": {LABEL: demo}}}),
+        )?;
+        self.configure(&instance, &demo, &authority.pair().certificate, &rules)?;
+        for rule in &rules {
+            self.wait_for_rule(rule["metadata"]["name"].as_str().unwrap_or_default(), "True")?;
+        }
+        self.kubectl(&["get", "pcr", "--selector", &format!("{LABEL}={demo}")])?;
 
-        step("A mistake in it is told at once, with its place");
-        self.apply(&rule(&demo, "Pod", "", "container.securityContxt.privileged == true"))?;
+        step("A privileged pod is refused, with the rule, its message and what it saw");
+        let create = ["--namespace", &shop, "create", "--filename", "-"];
+        self.refused(&create, &pod("bad", "acme.example/web:1.4", true))?;
+
+        step("A good pod is let in, and one without a version is let in with a warning");
+        self.feed(&create, &pod("good", "acme.example/web:1.4", false))?;
+        self.feed(&create, &pod("latest", "acme.example/web", false))?;
+        self.kubectl(&["--namespace", &shop, "get", "pods"])?;
+
+        step("Whoever makes pods is told at once, not in an event of a ReplicaSet");
+        self.refused(&create, &deployment(&shop))?;
+
+        step("A mistake in a rule is answered when it is written, with its place");
+        self.apply(&rule(&demo, "Pod", "", "deny", "container.securityContxt.privileged == true"))?;
         self.wait_for_rule(&demo, "False")?;
-        self.kubectl(&["get", "pcr", &demo, "--output", "yaml"])?;
+        self.kubectl(&["get", "pcr", &demo])?;
 
         step("The fix");
-        self.apply(&rule(&demo, "Pod", "", "container.securityContext.privileged == true"))?;
+        self.apply(&rules[0])?;
         self.wait_for_rule(&demo, "True")?;
-        self.kubectl(&["get", "pcr", &demo])?;
+
+        step("Of the two replicas one writes what has become of rules, and has asked the other");
+        let columns = r"--output=custom-columns=HOLDER:.spec.holderIdentity,ADDRESS:.metadata.annotations.portal\.io/holder-address";
+        self.kubectl(&["--namespace", &demo, "get", "lease", &format!("portal-engine-{instance}"), columns])?;
+        let counts = "--output=custom-columns=RULE:.metadata.name,EVALUATIONS:.status.instances[0].evalCount,ACTIVE ON:.status.instances[0].activeOn";
+        self.kubectl(&["get", "pcr", &demo, counts])?;
+
+        step("What the engines have counted");
+        self.metrics(&demo)?;
 
         step("A rule for a kind that does not exist yet wakes up when it is installed");
         let widgets = format!("{demo}-widgets");
-        self.apply(&rule(&widgets, "Widget", &format!("{demo}.example"), "object.spec.size > 3"))?;
+        let group = format!("{demo}.example");
+        self.apply(&rule(&widgets, "Widget", &group, "deny", "object.spec.size > 3"))?;
         self.wait_for_rule(&widgets, "False")?;
         self.kubectl(&["get", "pcr", &widgets])?;
         self.apply(&widget_definition(&demo))?;
-        self.wait_for_rule(&widgets, "True")?;
+        let active = [
+            "wait",
+            &format!("pcr/{widgets}"),
+            "--timeout=60s",
+            "--for=jsonpath={.status.conditions[?(@.type==\"Ready\")].reason}=NotRouted",
+        ];
+        self.kubectl(&active)?;
         self.kubectl(&["get", "pcr", &widgets])?;
 
         step("The same rule judges files, without a cluster");
         self.check(&demo)
+    }
+
+    /// Applies the webhook configuration that these rules need.
+    fn configure(&self, instance: &str, demo: &str, authority: &str, rules: &[Value]) -> anyhow::Result<()> {
+        let folder = tempfile::tempdir()?;
+        let path = |name: &str| folder.path().join(name).display().to_string();
+        std::fs::write(path("ca.crt"), authority)?;
+        let text: Vec<String> = rules.iter().map(ToString::to_string).collect();
+        std::fs::write(path("rules.yaml"), text.join("\n---\n"))?;
+        let (service, selector) = (format!("{demo}/{demo}"), format!("{LABEL}={demo}"));
+        println!(
+            "$ portal generate webhook -r rules.yaml --service {service} --ca ca.crt --namespace-selector {selector} | kubectl apply -f -"
+        );
+        let arguments = [
+            "generate",
+            "webhook",
+            "-r",
+            &path("rules.yaml"),
+            "--service",
+            &service,
+            "--ca",
+            &path("ca.crt"),
+            "--instance",
+            instance,
+            "--namespace",
+            demo,
+            "--namespace-selector",
+            &selector,
+            "--rule-selector",
+            &selector,
+        ];
+        self.apply_text(&self.portal(&arguments)?)
+    }
+
+    /// What `portal` prints.
+    fn portal(&self, arguments: &[&str]) -> anyhow::Result<String> {
+        let output = Command::new(prepare::static_program()?).args(arguments).output()?;
+        if !output.status.success() {
+            bail!("`portal {}` failed: {}", arguments.join(" "), String::from_utf8_lossy(&output.stderr));
+        }
+        Ok(String::from_utf8(output.stdout)?)
+    }
+
+    /// Shows some of the metrics of each replica, through the API server.
+    fn metrics(&self, demo: &str) -> anyhow::Result<()> {
+        let names = [
+            "--namespace",
+            demo,
+            "get",
+            "pods",
+            "--selector=app=engine",
+            "--output=jsonpath={.items[*].metadata.name}",
+        ];
+        let output = self.command(&self.kubectl).args(names).output()?;
+        for pod in String::from_utf8(output.stdout)?.split_whitespace() {
+            let path = format!("/api/v1/namespaces/{demo}/pods/{pod}:8080/proxy/metrics");
+            println!("$ kubectl get --raw {path} | grep -E '^portal_(admission_requests|rule_evaluations)_total'");
+            let output = self.command(&self.kubectl).args(["get", "--raw", &path]).output()?;
+            let text = String::from_utf8(output.stdout)?;
+            let wanted = ["portal_admission_requests_total", "portal_rule_evaluations_total"];
+            for line in
+                text.lines().filter(|line| wanted.iter().any(|name| line.starts_with(name)) && !line.ends_with(" 0"))
+            {
+                println!("{line}");
+            }
+        }
+        Ok(())
+    }
+
+    /// Shows a command that must be refused.
+    fn refused(&self, arguments: &[&str], object: &Value) -> anyhow::Result<()> {
+        if self.feed(arguments, object).is_ok() {
+            bail!("{object} violates a rule, and was let in");
+        }
+        Ok(())
     }
 
     /// Waits until the status of a rule is about its newest version, and says this.
@@ -153,15 +275,9 @@ impl Stage {
         let folder = tempfile::tempdir()?;
         std::fs::write(
             folder.path().join("rule.yaml"),
-            format!("{:#}", rule(demo, "Pod", "", "container.securityContext.privileged == true")),
+            format!("{:#}", rule(demo, "Pod", "", "deny", "container.securityContext.privileged == true")),
         )?;
-        let deployment = json!({
-            "apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "web", "namespace": "shop"},
-            "spec": {"template": {"spec": {"containers": [
-                {"name": "app", "image": "ghcr.io/acme/web:1.4", "securityContext": {"privileged": true}},
-            ]}}},
-        });
-        std::fs::write(folder.path().join("web.yaml"), format!("{deployment:#}"))?;
+        std::fs::write(folder.path().join("web.yaml"), format!("{:#}", deployment("shop")))?;
         let program = prepare::static_program()?;
         println!("$ portal check -r rule.yaml web.yaml");
         let status =
@@ -179,19 +295,22 @@ impl Stage {
 
     /// A process that removes what the demo makes when the demo ends, however it ends. The definitions go too, if the demo
     /// has brought them.
-    fn guard(&self, demo: &str, with_definitions: bool) -> anyhow::Result<Held> {
-        let mut kinds = vec!["clusterrolebinding", "clusterrole", "crd"];
+    fn guard(&self, instance: &str, demo: &str, with_definitions: bool) -> anyhow::Result<Held> {
+        let mut kinds = vec!["namespace", "crd"];
         if !with_definitions {
             kinds.push("pcr");
         }
         let label = format!("{LABEL}={demo}");
-        let script = "cat >/dev/null; for kind in $KINDS; do \"$@\" delete \"$kind\" --selector \"$LABEL\" --timeout=60s; done >/dev/null 2>&1; \
+        // First of all the webhook configuration: nobody answers any more in a moment.
+        let script = "cat >/dev/null; for kind in validatingwebhookconfiguration clusterrolebinding clusterrole; do \
+                      \"$@\" delete \"$kind\" --selector \"portal.io/instance=$INSTANCE\" --timeout=60s; done >/dev/null 2>&1; \
+                      for kind in $KINDS; do \"$@\" delete \"$kind\" --selector \"$LABEL\" --timeout=60s; done >/dev/null 2>&1; \
                       [ -z \"$CRDS\" ] || \"$@\" delete crd $CRDS --timeout=60s >/dev/null; \
                       exec \"$@\" delete namespace \"$NAMESPACE\" --timeout=60s >/dev/null";
         let definitions = "portalclusterrules.portal.io portalrules.portal.io";
         let mut command = self.command("sh");
         command.args(["-c", script, "sh"]).arg(&self.kubectl);
-        command.env("KINDS", kinds.join(" ")).env("LABEL", label).env("NAMESPACE", demo);
+        command.env("KINDS", kinds.join(" ")).env("LABEL", label).env("NAMESPACE", demo).env("INSTANCE", instance);
         command.env("CRDS", if with_definitions { definitions } else { "" });
         Held::start(&mut command)
     }
@@ -208,15 +327,28 @@ impl Stage {
     }
 
     fn apply(&self, object: &Value) -> anyhow::Result<()> {
-        println!("$ kubectl apply --filename - <<< '{object}'");
-        self.apply_silently(object)
+        self.feed(&["apply", "--filename", "-"], object)
     }
 
     fn apply_silently(&self, object: &Value) -> anyhow::Result<()> {
-        let mut child = self.command(&self.kubectl).args(["apply", "--filename", "-"]).stdin(Stdio::piped()).spawn()?;
-        child.stdin.take().expect("it was asked to be piped").write_all(object.to_string().as_bytes())?;
+        self.apply_text(&object.to_string())
+    }
+
+    fn apply_text(&self, text: &str) -> anyhow::Result<()> {
+        self.run_with_input(&["apply", "--filename", "-"], text)
+    }
+
+    /// Shows a command that is given an object, runs it, and lets it print.
+    fn feed(&self, arguments: &[&str], object: &Value) -> anyhow::Result<()> {
+        println!("$ kubectl {} <<< '{object}'", arguments.join(" "));
+        self.run_with_input(arguments, &object.to_string())
+    }
+
+    fn run_with_input(&self, arguments: &[&str], text: &str) -> anyhow::Result<()> {
+        let mut child = self.command(&self.kubectl).args(arguments).stdin(Stdio::piped()).spawn()?;
+        child.stdin.take().expect("it was asked to be piped").write_all(text.as_bytes())?;
         if !child.wait()?.success() {
-            bail!("an object of the demo could not be created");
+            bail!("`kubectl {}` failed", arguments.join(" "));
         }
         Ok(())
     }
@@ -237,13 +369,33 @@ impl Stage {
 const LABEL: &str = "portal-demo";
 
 /// A rule, named after the demo.
-fn rule(name: &str, kind: &str, group: &str, expression: &str) -> Value {
-    let demo = name.trim_end_matches("-widgets");
+fn rule(name: &str, kind: &str, group: &str, enforcement: &str, expression: &str) -> Value {
+    let demo = name.trim_end_matches("-widgets").trim_end_matches("-latest");
     json!({
         "apiVersion": "portal.io/v1alpha1", "kind": "PortalClusterRule",
         "metadata": {"name": name, "labels": {LABEL: demo}},
-        "spec": {"match": {"gvk": [{"group": group, "kind": kind}]}, "rule": expression},
+        "spec": {"match": {"gvk": [{"group": group, "kind": kind}]}, "enforcementAction": enforcement, "rule": expression},
     })
+}
+
+fn pod(name: &str, image: &str, privileged: bool) -> Value {
+    json!({
+        "apiVersion": "v1", "kind": "Pod", "metadata": {"name": name},
+        "spec": {"containers": [container(image, privileged)]},
+    })
+}
+
+fn deployment(namespace: &str) -> Value {
+    json!({
+        "apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "web", "namespace": namespace},
+        "spec": {"selector": {"matchLabels": {"app": "web"}}, "template": {
+            "metadata": {"labels": {"app": "web"}}, "spec": {"containers": [container("acme.example/web:1.4", true)]},
+        }},
+    })
+}
+
+fn container(image: &str, privileged: bool) -> Value {
+    json!({"name": "app", "image": image, "securityContext": {"privileged": privileged}})
 }
 
 fn widget_definition(demo: &str) -> Value {
@@ -256,67 +408,6 @@ fn widget_definition(demo: &str) -> Value {
             "versions": [{"name": "v1", "served": true, "storage": true, "schema": schema}],
         },
     })
-}
-
-/// An engine with the rights that it needs and no others.
-fn engine(demo: &str, image: &str) -> Vec<Value> {
-    let watch = ["get", "list", "watch"];
-    let role = |kind: &str, metadata: Value, rules: Value| json!({"apiVersion": "rbac.authorization.k8s.io/v1", "kind": kind, "metadata": metadata, "rules": rules});
-    let binding = |kind: &str, role: &str, metadata: Value| {
-        json!({
-            "apiVersion": "rbac.authorization.k8s.io/v1", "kind": kind, "metadata": metadata,
-            "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": role, "name": demo},
-            "subjects": [{"kind": "ServiceAccount", "name": "engine", "namespace": demo}],
-        })
-    };
-    let anywhere = || json!({"name": demo, "labels": {LABEL: demo}});
-    let here = |name: &str| json!({"name": name, "namespace": demo});
-    vec![
-        json!({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": here("engine")}),
-        role(
-            "ClusterRole",
-            anywhere(),
-            json!([
-                {"apiGroups": ["portal.io"], "resources": ["portalclusterrules", "portalrules"], "verbs": watch},
-                {"apiGroups": ["portal.io"], "resources": ["portalclusterrules/status", "portalrules/status"], "verbs": ["patch"]},
-                {"apiGroups": ["apiextensions.k8s.io"], "resources": ["customresourcedefinitions"], "verbs": watch},
-                {"apiGroups": ["apiregistration.k8s.io"], "resources": ["apiservices"], "verbs": watch},
-            ]),
-        ),
-        binding("ClusterRoleBinding", "ClusterRole", anywhere()),
-        role(
-            "Role",
-            here(demo),
-            json!([
-                {"apiGroups": ["coordination.k8s.io"], "resources": ["leases"], "verbs": ["get", "create", "update"]},
-            ]),
-        ),
-        binding("RoleBinding", "Role", here(demo)),
-        json!({
-            "apiVersion": "apps/v1", "kind": "Deployment", "metadata": here("engine"),
-            "spec": {
-                "replicas": 2,
-                "selector": {"matchLabels": {"app": "engine"}},
-                "template": {
-                    "metadata": {"labels": {"app": "engine"}},
-                    "spec": {
-                        "serviceAccountName": "engine",
-                        "containers": [{
-                            "name": "engine", "image": image, "imagePullPolicy": "IfNotPresent",
-                            "args": ["engine", "--rules-from-cluster", "--instance=demo", &format!("--namespace={demo}"),
-                                     &format!("--rule-selector={LABEL}={demo}")],
-                            "env": [{"name": "PORTAL_ADDRESS", "valueFrom": {"fieldRef": {"fieldPath": "status.podIP"}}}],
-                            "readinessProbe": {"httpGet": {"path": "/readyz", "port": 8080}, "periodSeconds": 1},
-                            "securityContext": {
-                                "runAsNonRoot": true, "readOnlyRootFilesystem": true, "allowPrivilegeEscalation": false,
-                                "capabilities": {"drop": ["ALL"]}, "seccompProfile": {"type": "RuntimeDefault"},
-                            },
-                        }],
-                    },
-                },
-            },
-        }),
-    ]
 }
 
 fn step(text: &str) {

@@ -162,7 +162,9 @@ impl Watch {
         if self.told.get(&id) != Some(&version) {
             let rule = is_served.then(|| {
                 let source = read(object, self.kind, &id);
-                Box::new(Object { uid: seen.uid.clone(), generation: seen.generation, source })
+                let created = object.metadata.creation_timestamp.as_ref();
+                let created = created.map(|time| time.0.to_string()).unwrap_or_default();
+                Box::new(Object { uid: seen.uid.clone(), created, generation: seen.generation, source })
             });
             self.send(Update::Object(id.clone(), rule)).await?;
             self.told.insert(id.clone(), version);

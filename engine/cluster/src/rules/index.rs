@@ -25,7 +25,11 @@ use portal_core::{
 
 use crate::{
     metrics::RuleState,
-    rules::{FileContent, Object, Outcome, Report, Update, snapshot::Snapshot},
+    rules::{
+        FileContent, Object, Outcome, Report, Update,
+        quota::{Population, Quota},
+        snapshot::Snapshot,
+    },
 };
 
 /// All rules. Written by the one task that takes the updates.
@@ -39,6 +43,8 @@ pub struct Index {
     objects: BTreeMap<RuleId, Held>,
     /// The files that have a rule of each name, in the order of their paths.
     in_files: HashMap<RuleId, BTreeSet<PathBuf>>,
+    /// How many rules of the cluster each namespace may have.
+    quota: Quota,
     /// What the set is made of, in the order of names.
     rules: BTreeMap<RuleId, Arc<Rule>>,
 }
@@ -65,6 +71,8 @@ pub struct Totals {
     pub unsupported: usize,
     /// Rules that say that they are switched off.
     pub disabled: usize,
+    /// Rules of namespaces that have too many.
+    pub over_quota: usize,
     /// Rules of the cluster that have the name of a rule in a file.
     pub shadowed: usize,
 }
@@ -105,8 +113,8 @@ struct Compiled {
 }
 
 impl Index {
-    /// An index without rules, for an engine with these layers.
-    pub fn new(layers: Layers) -> Index {
+    /// An index without rules, for an engine with these layers. A namespace may have so many rules in the cluster.
+    pub fn new(layers: Layers, rules_per_namespace: usize) -> Index {
         Index {
             language: Box::new(ExprEngine),
             layers,
@@ -114,6 +122,7 @@ impl Index {
             files: BTreeMap::new(),
             objects: BTreeMap::new(),
             in_files: HashMap::new(),
+            quota: Quota::new(rules_per_namespace),
             rules: BTreeMap::new(),
         }
     }
@@ -125,7 +134,7 @@ impl Index {
         for update in updates {
             match update {
                 Update::Object(id, object) => {
-                    self.set_object(&id, object);
+                    touched.extend(self.set_object(&id, object));
                     touched.insert(id);
                 }
                 Update::Files(files) => {
@@ -182,10 +191,16 @@ impl Index {
                 RuleState::Refused => totals.refused += 1,
                 RuleState::Waiting => totals.waiting += 1,
                 RuleState::Unsupported => totals.unsupported += 1,
+                RuleState::OverQuota => totals.over_quota += 1,
                 RuleState::Shadowed => totals.shadowed += 1,
             }
         }
         totals
+    }
+
+    /// How many rules namespaces have in the cluster.
+    pub fn population(&self) -> Arc<Population> {
+        Arc::clone(self.quota.population())
     }
 
     /// Whether the kinds are known: without them no rule is in force.
@@ -193,16 +208,20 @@ impl Index {
         self.kinds.is_some()
     }
 
-    fn set_object(&mut self, id: &RuleId, object: Option<Box<Object>>) {
+    /// Takes an object, or that it is gone. Returns the other rules of which something may have become different by that.
+    fn set_object(&mut self, id: &RuleId, object: Option<Box<Object>>) -> Vec<RuleId> {
+        let before = self.objects.get(id).map(|held| held.object.created.as_str());
+        let others = self.quota.change(id, before, object.as_ref().map(|object| object.created.as_str()));
         let Some(object) = object else {
             self.objects.remove(id);
-            return;
+            return others;
         };
         let compiled = match &object.source {
             Ok(source) => self.compile(source),
             Err(_) => Compiled::default(),
         };
         self.objects.insert(id.clone(), Held { object, compiled });
+        others
     }
 
     fn set_file(&mut self, path: &Path, content: Option<FileContent>, touched: &mut BTreeSet<RuleId>) {
@@ -286,7 +305,10 @@ impl Index {
     fn choose(&mut self, id: &RuleId) -> bool {
         let chosen = match self.file_of(id) {
             Some(path) => self.files.get(path).and_then(|file| file.rule(id)),
-            None => self.objects.get(id).and_then(|held| held.compiled.rule.clone()),
+            None => {
+                let held = self.objects.get(id).filter(|held| !self.quota.is_over(id, &held.object.created));
+                held.and_then(|held| held.compiled.rule.clone())
+            }
         };
         match chosen {
             Some(rule) => {
@@ -306,6 +328,7 @@ impl Index {
     fn state(&self, id: &RuleId, held: &Held) -> RuleState {
         match &held.object.source {
             _ if self.in_files.contains_key(id) => RuleState::Shadowed,
+            _ if self.quota.is_over(id, &held.object.created) => RuleState::OverQuota,
             Err(_) => RuleState::Refused,
             Ok(_) => held.compiled.state(),
         }
@@ -314,6 +337,7 @@ impl Index {
     fn outcome(&self, id: &RuleId, held: &Held) -> Outcome {
         match (self.file_of(id), &held.object.source) {
             (Some(path), _) => Outcome::Shadowed(path.to_owned()),
+            (None, _) if self.quota.is_over(id, &held.object.created) => Outcome::OverQuota(self.quota.most()),
             (None, Err(diagnostics)) => Outcome::Refused(diagnostics.clone()),
             (None, Ok(_)) => held.compiled.outcome(),
         }
@@ -372,7 +396,7 @@ impl Compiled {
             RuleState::Disabled => Outcome::Disabled,
             RuleState::Waiting => Outcome::Waiting(errors()),
             RuleState::Unsupported => Outcome::LooksUp,
-            RuleState::Refused | RuleState::Shadowed => Outcome::Refused(errors()),
+            RuleState::Refused | RuleState::OverQuota | RuleState::Shadowed => Outcome::Refused(errors()),
         }
     }
 }

@@ -27,6 +27,8 @@ pub const QUEUE: usize = 1024;
 pub struct Intake {
     /// The layers of the engine, which decide what its rules need.
     pub layers: Layers,
+    /// How many rules a namespace may have in the cluster.
+    pub rules_per_namespace: usize,
     /// The rules in force, for whoever evaluates.
     pub in_force: InForce,
     /// What has become of rules of the cluster, for whoever writes their status. Nothing for those that are gone. Nobody listens
@@ -60,7 +62,7 @@ struct Applied {
 impl Intake {
     /// Takes news until the end.
     pub async fn run(self, mut updates: mpsc::Receiver<Update>, shutdown: CancellationToken) {
-        let mut index = Index::new(self.layers);
+        let mut index = Index::new(self.layers, self.rules_per_namespace);
         let mut told = Told::default();
         let mut loaded = Vec::new();
         loop {
@@ -106,6 +108,7 @@ impl Intake {
             (RuleState::Waiting, totals.waiting),
             (RuleState::Unsupported, totals.unsupported),
             (RuleState::Disabled, totals.disabled),
+            (RuleState::OverQuota, totals.over_quota),
             (RuleState::Shadowed, totals.shadowed),
         ] {
             self.metrics.rules.at(&state).set(total as i64);
@@ -139,6 +142,7 @@ async fn apply(mut index: Index, batch: Vec<Update>, in_force: InForce) -> Appli
             in_force.swap(snapshot);
             (rules, start.elapsed())
         });
+        in_force.count(index.population());
         let (problems, totals) = (index.problems(), index.totals());
         Applied { index, swapped, reports, problems, totals }
     });
@@ -168,6 +172,7 @@ fn log(rule: &str, report: Option<&Report>) {
             warn!(rule, file = %path.display(), "Rule has the name of a rule in a file, which comes first");
         }
         Some(Outcome::Waiting(_)) => info!(rule, "Rule waits for a kind"),
+        Some(Outcome::OverQuota(most)) => warn!(rule, most, "Rule is one too many for its namespace"),
         Some(Outcome::LooksUp) => warn!(rule, "Rule looks other objects up, which this engine cannot do"),
         Some(Outcome::Active | Outcome::Disabled) | None => {}
     }

@@ -3,7 +3,15 @@
 use std::sync::{Arc, OnceLock};
 
 use arc_swap::ArcSwap;
-use portal_core::{kinds::Kinds, layers::Layers, requirements::Requirements, rule::RuleSet};
+use portal_core::{
+    kinds::Kinds,
+    layers::Layers,
+    requirements::Requirements,
+    rule::{Rule, RuleSet, source::RuleId},
+};
+use tokio::sync::watch;
+
+use crate::rules::quota::Population;
 
 /// Rules, kinds and needs that belong together. Immutable: a change makes another one, so that nobody ever sees new rules with
 /// old kinds.
@@ -17,16 +25,23 @@ pub struct Snapshot {
     pub number: u64,
     layers: Layers,
     requirements: OnceLock<Requirements>,
+    fingerprint: OnceLock<String>,
 }
 
 /// The snapshot in force. A clone sees the same one.
 #[derive(Clone, Debug, Default)]
-pub struct InForce(Arc<ArcSwap<Snapshot>>);
+pub struct InForce {
+    snapshot: Arc<ArcSwap<Snapshot>>,
+    /// How many rules namespaces have, those that are not in force too.
+    population: Arc<ArcSwap<Population>>,
+    /// The number of the snapshot, for whoever waits for another one.
+    number: Arc<watch::Sender<u64>>,
+}
 
 impl Snapshot {
     /// A snapshot for an engine with these layers.
     pub fn new(rules: RuleSet, kinds: Arc<Kinds>, layers: Layers) -> Snapshot {
-        Snapshot { rules, kinds, number: 0, layers, requirements: OnceLock::new() }
+        Snapshot { rules, kinds, number: 0, layers, requirements: OnceLock::new(), fingerprint: OnceLock::new() }
     }
 
     /// What the rules need. Worked out when somebody first asks: with thousands of rules it takes longer than the swap, for
@@ -34,17 +49,44 @@ impl Snapshot {
     pub fn requirements(&self) -> &Requirements {
         self.requirements.get_or_init(|| Requirements::of(&self.rules, self.layers))
     }
+
+    /// A rule, by its name. The [index](super::index) puts them in the order of names.
+    pub fn rule(&self, id: &RuleId) -> Option<&Arc<Rule>> {
+        let rules = self.rules.rules();
+        rules.binary_search_by(|rule| rule.id.cmp(id)).ok().map(|place| &rules[place])
+    }
+
+    /// What tells its rules from those of other snapshots, in this process and in others.
+    pub fn fingerprint(&self) -> &str {
+        self.fingerprint.get_or_init(|| self.rules.fingerprint())
+    }
 }
 
 impl InForce {
     /// What is in force at this moment. Whoever judges something takes it once, and judges by that alone.
     pub fn now(&self) -> Arc<Snapshot> {
-        self.0.load_full()
+        self.snapshot.load_full()
+    }
+
+    /// Tells when another snapshot is in force.
+    pub fn numbers(&self) -> watch::Receiver<u64> {
+        self.number.subscribe()
+    }
+
+    /// How many rules a namespace has in the cluster, those that are not in force too.
+    pub fn rules_of(&self, namespace: &str) -> usize {
+        self.population.load().get(namespace).copied().unwrap_or_default()
+    }
+
+    /// Tells how many rules namespaces have. Called by one task alone.
+    pub(super) fn count(&self, population: Arc<Population>) {
+        self.population.store(population);
     }
 
     /// Puts another snapshot in force. Called by one task alone.
     pub(super) fn swap(&self, snapshot: Snapshot) {
-        let number = self.0.load().number + 1;
-        self.0.store(Arc::new(Snapshot { number, ..snapshot }));
+        let number = self.snapshot.load().number + 1;
+        self.snapshot.store(Arc::new(Snapshot { number, ..snapshot }));
+        self.number.send_replace(number);
     }
 }

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::fmt::Debug;
 
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, Time};
 use kube::{Resource, api::ApiResource, core::DynamicResourceScope};
 use portal_document::{Error, Node, View};
 use serde::{Deserialize, Deserializer};
@@ -58,6 +58,7 @@ fn metadata_of(object: Node<'_>) -> ObjectMeta {
         name: text("name"),
         namespace: text("namespace"),
         uid: text("uid"),
+        creation_timestamp: text("creationTimestamp").and_then(|time| time.parse().ok()).map(Time),
         resource_version: text("resourceVersion"),
         generation: match field("generation").map(Node::view) {
             Some(View::Int(generation)) => Some(generation),

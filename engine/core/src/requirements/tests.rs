@@ -309,13 +309,13 @@ spec:
   actions: [{type: label, key: a, value: b}]
 ",
         expect![[r#"
-            the author of pods may get,list,watch /pods
+            the author of pods may list /pods
             the author of pods may create /pods/eviction
-            the author of pods may delete,get,list,watch /secrets
-            the author of pods may get,list,watch /services in shop
+            the author of pods may delete,list /secrets
+            the author of pods may list /services in shop
             the author of pods may create,delete,get,patch networking.k8s.io/networkpolicies
-            the author of shop/r may get,list,patch,watch /configmaps in shop
-            the author of shop/r may get,list,watch /services in shop
+            the author of shop/r may list,patch /configmaps in shop
+            the author of shop/r may list /services in shop
         "#]],
     );
 }

@@ -145,6 +145,7 @@ impl<'a> Compiler<'a> {
         self.warn_of_unreachable(&judged);
         Some(Rule {
             id: self.source.id.clone(),
+            version: self.source.version(),
             severity: self.spec.severity,
             enforcement: self.spec.enforcement_action,
             fronts,

@@ -1,6 +1,7 @@
 //! Rules as they come in, before anything is known about them.
 
 use std::fmt;
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 
 use portal_crds::RuleSpec;
 
@@ -45,6 +46,21 @@ pub struct RuleSource {
     pub generation: i64,
     /// What it says.
     pub spec: RuleSpec,
+}
+
+impl RuleSource {
+    /// What tells this version of the rule from others of its name: of an object its uid and generation, of a file what the rule says.
+    /// Two engines that have the same version of a rule judge alike.
+    pub fn version(&self) -> String {
+        match &self.origin {
+            Origin::Cluster { uid } => format!("{uid}/{}", self.generation),
+            Origin::File { .. } => {
+                let mut hasher = DefaultHasher::new();
+                serde_json::to_string(&self.spec).unwrap_or_default().hash(&mut hasher);
+                format!("{:016x}", hasher.finish())
+            }
+        }
+    }
 }
 
 impl fmt::Display for RuleId {

@@ -13,6 +13,7 @@ use portal_cluster::{
     rules::{
         Update,
         intake::{Intake, QUEUE},
+        quota::RULES_PER_NAMESPACE,
         snapshot::InForce,
     },
 };
@@ -105,6 +106,7 @@ async fn while_rules_are_swapped_a_hundred_times_a_second_each_request_is_judged
     let (waiting, _waiting_in) = watch::channel(false);
     let intake = Intake {
         layers: Layers { admission: true, ..Layers::default() },
+        rules_per_namespace: RULES_PER_NAMESPACE,
         in_force: in_force.clone(),
         reports,
         waiting,

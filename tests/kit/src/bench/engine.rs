@@ -1,12 +1,9 @@
 //! What an engine costs with many rules: until it is ready, while nothing happens, and for each change.
 
-use std::io::{Read as _, Write as _};
-use std::net::TcpStream;
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use anyhow::{Context as _, bail};
+use anyhow::bail;
 use kube::Api;
 use kube::api::{ApiResource, DynamicObject, GroupVersionKind, Patch, PatchParams, PostParams};
 use portal_test_kit::held::{dying_with_us, free_port};
@@ -14,6 +11,7 @@ use portal_test_kit::{Cluster, Size, prepare, repository};
 use serde_json::json;
 
 use super::Measuring;
+use super::process::Engine;
 use super::table::{Goal, Row};
 
 const RULES: usize = 5000;
@@ -40,26 +38,26 @@ fn measure_engine() -> anyhow::Result<Vec<Row>> {
     runtime.block_on(create_rules(&cluster))?;
 
     // The first one writes every status, which is not what a start usually is.
-    let engine = Engine::start(&cluster, &program)?;
+    let engine = start(&cluster, &program)?;
     engine.wait_until(Duration::from_secs(300), |engine| {
         engine.metric("portal_status_writes_total{result=\"written\"}") >= RULES as f64
     })?;
-    engine.stop()?;
+    engine.process.stop()?;
     let mut starts = Vec::new();
     for _ in 1..STARTS {
-        let (engine, seconds) = Engine::timed(&cluster, &program)?;
+        let (engine, seconds) = start_timed(&cluster, &program)?;
         starts.push(seconds);
-        engine.stop()?;
+        engine.process.stop()?;
     }
-    let (engine, seconds) = Engine::timed(&cluster, &program)?;
+    let (engine, seconds) = start_timed(&cluster, &program)?;
     starts.push(seconds);
     engine.wait_until(Duration::from_secs(60), |engine| engine.metric("portal_lease_held") == 1.0)?;
     // What a start leaves behind is over by then.
     std::thread::sleep(Duration::from_secs(15));
-    let before = engine.cpu_seconds()?;
+    let before = engine.process.cpu_seconds()?;
     std::thread::sleep(IDLE);
-    let idle = (engine.cpu_seconds()? - before) / IDLE.as_secs_f64() * 100.0;
-    let memory = engine.memory()?;
+    let idle = (engine.process.cpu_seconds()? - before) / IDLE.as_secs_f64() * 100.0;
+    let memory = engine.process.memory()?;
 
     let counted = |engine: &Engine| {
         let written = engine.metric("portal_status_writes_total{result=\"written\"}");
@@ -68,7 +66,7 @@ fn measure_engine() -> anyhow::Result<Vec<Row>> {
     let before = counted(&engine);
     let mut told = runtime.block_on(change_rules(&cluster))?;
     let after = counted(&engine);
-    engine.stop()?;
+    engine.process.stop()?;
     told.sort_by(f64::total_cmp);
     let sets = after.0 - before.0;
     let at = |share: f64| told[((told.len() - 1) as f64 * share) as usize];
@@ -158,81 +156,18 @@ async fn change_rules(cluster: &Cluster) -> anyhow::Result<Vec<f64>> {
     Ok(seconds)
 }
 
-/// A running engine, which ends with the bench.
-struct Engine {
-    child: Child,
-    port: u16,
+/// Starts an engine with the rules of the cluster.
+fn start(cluster: &Cluster, program: &Path) -> anyhow::Result<Engine> {
+    let mut command = dying_with_us(program);
+    command.args(["engine", "--rules-from-cluster", "--log=error"]).env("KUBECONFIG", cluster.kubeconfig());
+    Engine::start(&mut command, free_port()?)
 }
 
-impl Engine {
-    fn start(cluster: &Cluster, program: &Path) -> anyhow::Result<Engine> {
-        let port = free_port()?;
-        let mut command = dying_with_us(program);
-        command.args(["engine", "--rules-from-cluster", "--log=error", "--listen", &format!("127.0.0.1:{port}")]);
-        command.env("KUBECONFIG", cluster.kubeconfig()).stdin(Stdio::null()).stdout(Stdio::null());
-        Ok(Engine { child: command.spawn()?, port })
-    }
-
-    /// Starts one and waits until all rules are in force. Returns how many seconds that took too.
-    fn timed(cluster: &Cluster, program: &Path) -> anyhow::Result<(Engine, f64)> {
-        let begin = Instant::now();
-        let engine = Engine::start(cluster, program)?;
-        let limit = Duration::from_secs(60);
-        engine.wait_until(limit, |engine| engine.metric("portal_rules{state=\"active\"}") >= RULES as f64)?;
-        Ok((engine, begin.elapsed().as_secs_f64()))
-    }
-
-    fn stop(mut self) -> anyhow::Result<()> {
-        Command::new("kill").args(["-TERM", &self.child.id().to_string()]).status()?;
-        self.child.wait()?;
-        Ok(())
-    }
-
-    fn wait_until(&self, limit: Duration, condition: impl Fn(&Engine) -> bool) -> anyhow::Result<()> {
-        let deadline = Instant::now() + limit;
-        while !condition(self) {
-            if Instant::now() > deadline {
-                bail!("the engine did not come to what is measured within {limit:?}");
-            }
-            std::thread::sleep(Duration::from_millis(10));
-        }
-        Ok(())
-    }
-
-    /// The value of a metric, 0 until it is there.
-    fn metric(&self, name: &str) -> f64 {
-        let text = self.get("/metrics").unwrap_or_default();
-        let value = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' ')?.parse().ok());
-        value.unwrap_or_default()
-    }
-
-    fn get(&self, path: &str) -> Option<String> {
-        let mut stream = TcpStream::connect(("127.0.0.1", self.port)).ok()?;
-        write!(stream, "GET {path} HTTP/1.1\r\nHost: engine\r\nConnection: close\r\n\r\n").ok()?;
-        let mut answer = String::new();
-        stream.read_to_string(&mut answer).ok()?;
-        Some(answer)
-    }
-
-    fn cpu_seconds(&self) -> anyhow::Result<f64> {
-        let stat = std::fs::read_to_string(format!("/proc/{}/stat", self.child.id()))?;
-        let fields: Vec<&str> = stat.rsplit_once(')').context("a process has a name")?.1.split_whitespace().collect();
-        let ticks = |field: usize| fields.get(field).and_then(|ticks| ticks.parse::<f64>().ok());
-        let (user, system) = ticks(11).zip(ticks(12)).context("a process has times")?;
-        Ok((user + system) / 100.0)
-    }
-
-    fn memory(&self) -> anyhow::Result<f64> {
-        let statm = std::fs::read_to_string(format!("/proc/{}/statm", self.child.id()))?;
-        let pages: f64 = statm.split(' ').nth(1).context("a process has memory")?.parse()?;
-        Ok(pages * 4096.0 / 1e6)
-    }
-}
-
-impl Drop for Engine {
-    fn drop(&mut self) {
-        // Errors mean that it is gone already.
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
+/// Starts one and waits until all rules are in force. Returns how many seconds that took too.
+fn start_timed(cluster: &Cluster, program: &Path) -> anyhow::Result<(Engine, f64)> {
+    let begin = Instant::now();
+    let engine = start(cluster, program)?;
+    let limit = Duration::from_secs(60);
+    engine.wait_until(limit, |engine| engine.metric("portal_rules{state=\"active\"}") >= RULES as f64)?;
+    Ok((engine, begin.elapsed().as_secs_f64()))
 }

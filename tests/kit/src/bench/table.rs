@@ -149,7 +149,7 @@ impl fmt::Display for Goal {
 }
 
 /// Three digits that count.
-fn number(value: f64) -> String {
+pub(super) fn number(value: f64) -> String {
     match value.abs() {
         size if size == size.trunc() || size >= 100.0 => format!("{value:.0}"),
         size if size >= 10.0 => format!("{value:.1}"),

@@ -30,7 +30,10 @@ fn object(name: &str, kind: &str, rule: &str) -> Update {
 }
 
 fn object_of(source: RuleSource, uid: String) -> Update {
-    Update::Object(source.id.clone(), Some(Box::new(Object { uid, generation: 1, source: Ok(source) })))
+    Update::Object(
+        source.id.clone(),
+        Some(Box::new(Object { uid, created: String::new(), generation: 1, source: Ok(source) })),
+    )
 }
 
 fn file(path: &str, rules: &[(&str, &str)]) -> Update {
@@ -60,7 +63,7 @@ fn kinds() -> Update {
 
 /// An index that was told these things, one after the other.
 fn index(updates: impl IntoIterator<Item = Update>) -> Index {
-    let mut index = Index::new(Layers::ALL);
+    let mut index = Index::new(Layers::ALL, 3);
     for update in std::iter::once(kinds()).chain(updates) {
         index.apply([update]);
     }
@@ -83,6 +86,7 @@ fn check_outcome(index: &Index, name: &str, expected: &str) {
         Outcome::Waiting(found) => format!("waiting: {}", found[0].message),
         Outcome::Shadowed(path) => format!("shadowed by {}", path.display()),
         Outcome::LooksUp => "looks others up".to_owned(),
+        Outcome::OverQuota(most) => format!("one more than {most}"),
     };
     assert_eq!(outcome, expected);
 }
@@ -97,6 +101,30 @@ fn a_bad_rule_leaves_the_good_ones_alone() {
     check_set(&index, &["a", "c"]);
     check_outcome(&index, "b", "refused: PodSpec has no field `hostNetwrk`, did you mean `hostNetwork`?");
     assert_eq!(index.totals(), Totals { active: 2, refused: 1, ..Totals::default() });
+}
+
+#[test]
+fn a_namespace_has_so_many_rules_and_the_oldest_stay() {
+    let own = |name: &str, second: u32| {
+        let mut source = source(name, "Pod", GOOD, Origin::Cluster { uid: name.to_owned() });
+        source.id.namespace = Some("shop".to_owned());
+        let created = format!("2026-01-01T00:00:{second:02}Z");
+        let object = Object { uid: name.to_owned(), created, generation: 1, source: Ok(source.clone()) };
+        Update::Object(source.id, Some(Box::new(object)))
+    };
+    let in_shop = |name: &str| RuleId { namespace: Some("shop".to_owned()), name: name.to_owned() };
+    let mut index = index([own("d", 4), own("c", 3), own("b", 2), object("everywhere", "Pod", GOOD)]);
+    check_set(&index, &["everywhere", "shop/b", "shop/c", "shop/d"]);
+    // An older one comes, by a list in another order, and the youngest goes.
+    let outcomes = index.apply([own("a", 1)]);
+    check_set(&index, &["everywhere", "shop/a", "shop/b", "shop/c"]);
+    assert!(outcomes.reports.iter().any(|(id, report)| {
+        *id == in_shop("d") && report.as_ref().is_some_and(|report| report.outcome == Outcome::OverQuota(3))
+    }));
+    assert_eq!(index.totals(), Totals { active: 4, over_quota: 1, ..Totals::default() });
+    assert_eq!(index.population()["shop"], 4);
+    index.apply([Update::Object(in_shop("b"), None)]);
+    check_set(&index, &["everywhere", "shop/a", "shop/c", "shop/d"]);
 }
 
 #[test]
@@ -126,7 +154,7 @@ fn rules_are_in_force_with_the_kinds_that_they_were_compiled_against() {
 #[test]
 fn an_engine_without_audit_needs_no_watch_for_it() {
     let needs = |layers| {
-        let mut index = Index::new(layers);
+        let mut index = Index::new(layers, 3);
         let snapshot = index.apply([kinds(), object("a", "Pod", GOOD)]).snapshot.unwrap();
         (snapshot.requirements().watches.is_empty(), snapshot.requirements().webhook.is_empty())
     };
@@ -141,7 +169,7 @@ fn an_engine_that_judges_requests_leaves_out_rules_that_look_others_up() {
         (Layers { admission: true, ..Layers::default() }, "looks others up"),
         (Layers { audit: true, ..Layers::default() }, "active"),
     ] {
-        let mut index = Index::new(layers);
+        let mut index = Index::new(layers, 3);
         index.apply([kinds(), object("a", "Pod", looks_up)]);
         check_outcome(&index, "a", outcome);
     }
@@ -149,7 +177,7 @@ fn an_engine_that_judges_requests_leaves_out_rules_that_look_others_up() {
 
 #[test]
 fn nothing_is_told_before_the_kinds_are_known() {
-    let mut index = Index::new(Layers::ALL);
+    let mut index = Index::new(Layers::ALL, 3);
     let outcomes = index.apply([object("a", "Pod", GOOD), object("b", "Widget", GOOD)]);
     assert!(outcomes.snapshot.is_none() && outcomes.reports.is_empty());
     let outcomes = index.apply([kinds()]);
@@ -288,7 +316,7 @@ fn any_order_of_news_leads_to_the_same_index() {
             let mut shuffled: Vec<_> = news().into_iter().collect();
             shuffled.swap(0, first);
             shuffled.swap(1, second);
-            let mut index = Index::new(Layers::ALL);
+            let mut index = Index::new(Layers::ALL, 3);
             index.apply(shuffled);
             index.apply([kinds()]);
             assert_eq!(state(&index), expected);

@@ -1,0 +1,176 @@
+//! Whether a webhook configuration brings to the engine what a rule has to see. It may be one that somebody wrote by hand.
+
+use k8s_openapi::api::admissionregistration::v1::{
+    RuleWithOperations, ValidatingWebhook, ValidatingWebhookConfiguration,
+};
+
+use super::{NAME_LABEL, path};
+use crate::{
+    event::{Entry, Operation},
+    requirements::{Requirements, WebhookResource},
+};
+
+/// The first requests that rules with these needs have to see and that a configuration does not send, in words.
+pub fn first_gap(configuration: &ValidatingWebhookConfiguration, requirements: &Requirements) -> Option<String> {
+    let entries = configuration.webhooks.as_deref().unwrap_or_default();
+    for (resource, operations) in &requirements.webhook {
+        for (operation, route) in operations {
+            let everywhere = (!route.judging.cluster.is_empty()).then_some(None);
+            let namespaces = route.judging.namespaces.keys().map(|namespace| Some(namespace.as_str()));
+            for namespace in everywhere.into_iter().chain(namespaces) {
+                if !entries.iter().any(|entry| sends(entry, resource, *operation, namespace)) {
+                    return Some(words(resource, *operation, namespace));
+                }
+            }
+        }
+    }
+    None
+}
+
+fn words(resource: &WebhookResource, operation: Operation, namespace: Option<&str>) -> String {
+    let group = if resource.kind.group.is_empty() { String::new() } else { format!(".{}", resource.kind.group) };
+    let version = resource.pinned.as_ref().map(|version| format!(" as {version}")).unwrap_or_default();
+    let place = namespace.map(|namespace| format!(" in namespace {namespace}")).unwrap_or_default();
+    format!("{} of {}{group}{version}{place}", operation.name(), resource.resource())
+}
+
+/// Whether an entry sends such requests to rules of this class.
+fn sends(entry: &ValidatingWebhook, resource: &WebhookResource, operation: Operation, namespace: Option<&str>) -> bool {
+    let class = Entry { namespaced: namespace.is_some(), pinned: resource.pinned.is_some() };
+    let config = &entry.client_config;
+    let target = config.url.as_deref().or_else(|| config.service.as_ref()?.path.as_deref()).unwrap_or_default();
+    let is_for_class = target.ends_with(&path(class)) || target.ends_with("/validate");
+    let selects = namespace.is_none_or(|namespace| selects_name(entry, namespace));
+    let rules = entry.rules.as_deref().unwrap_or_default();
+    is_for_class && selects && rules.iter().any(|rule| covers(rule, resource, operation))
+}
+
+fn covers(rule: &RuleWithOperations, resource: &WebhookResource, operation: Operation) -> bool {
+    let has = |words: &Option<Vec<String>>, wanted: &dyn Fn(&str) -> bool| {
+        words.as_deref().unwrap_or_default().iter().any(|word| word == "*" || wanted(word))
+    };
+    let (plural, whole) = (&resource.kind.plural, resource.resource());
+    let is_resource = |word: &str| {
+        let parts = resource.subresource.as_ref().zip(word.split_once('/'));
+        let is_part = parts.is_some_and(|(subresource, (kind, part))| {
+            (kind == "*" || kind == plural) && (part == "*" || part == subresource)
+        });
+        word == whole || word == "*/*" || is_part
+    };
+    let scope = if resource.kind.namespaced { "Namespaced" } else { "Cluster" };
+    let resources = rule.resources.as_deref().unwrap_or_default();
+    has(&rule.api_groups, &|group| group == resource.kind.group)
+        // The API server converts what is served in another version.
+        && has(&rule.api_versions, &|version| resource.versions().iter().any(|wanted| wanted == version))
+        && has(&rule.operations, &|word| word == operation.name())
+        // Of resources, `*` leaves the subresources out.
+        && resources.iter().any(|word| (word == "*" && resource.subresource.is_none()) || is_resource(word))
+        && rule.scope.as_deref().is_none_or(|word| word == "*" || word == scope)
+}
+
+/// Whether the name of a namespace is one that an entry selects. What its other labels are is not known here.
+fn selects_name(entry: &ValidatingWebhook, namespace: &str) -> bool {
+    let requirements = entry.namespace_selector.as_ref().and_then(|selector| selector.match_expressions.as_deref());
+    requirements.unwrap_or_default().iter().filter(|requirement| requirement.key == NAME_LABEL).all(|requirement| {
+        let is_named = requirement.values.as_deref().unwrap_or_default().iter().any(|value| value == namespace);
+        match requirement.operator.as_str() {
+            "In" => is_named,
+            "NotIn" => !is_named,
+            _ => true,
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
+    use portal_crds::EnforcementAction;
+
+    use super::*;
+    use crate::{
+        layers::Layers,
+        testing::rules,
+        webhook::{Settings, Target, configuration},
+    };
+
+    fn needs(yaml: &str) -> Requirements {
+        let (rules, problems) = rules(yaml);
+        assert_eq!(problems, Vec::<String>::new());
+        Requirements::of(&rules, Layers { admission: true, ..Layers::default() })
+    }
+
+    fn generated(requirements: &Requirements) -> ValidatingWebhookConfiguration {
+        let settings = Settings {
+            instance: "default".to_owned(),
+            target: Target::Url("https://engine".to_owned()),
+            ca_bundle: Vec::new(),
+            timeout_seconds: 5,
+            fail_closed: true,
+            max_enforcement: EnforcementAction::Deny,
+            namespace_selector: LabelSelector::default(),
+            exclude_namespaces: BTreeSet::new(),
+            own_namespaces: BTreeSet::new(),
+            own_accounts: BTreeSet::new(),
+            own_rules: None,
+            probe_namespace: None,
+            owner: None,
+        };
+        configuration(requirements, &settings)
+    }
+
+    const PODS: &str = "{name: a, match: {gvk: [{kind: Pod}]}, rule: container.tty}";
+    const SCALE: &str = "
+name: b
+match: {gvk: [{group: apps, kind: Deployment}], operations: [UPDATE], subresources: [scale]}
+rule: object.spec.replicas > 3
+";
+    const OWN: &str = "
+apiVersion: portal.io/v1alpha1
+kind: PortalRule
+metadata: {name: c, namespace: shop}
+spec: {match: {gvk: [{kind: Service}]}, rule: object.spec.type == 'NodePort'}
+";
+    const PINNED: &str = "{name: d, match: {gvk: [{group: autoscaling, version: v1, kind: HorizontalPodAutoscaler}]}, rule: object.spec.maxReplicas > 3}";
+
+    #[test]
+    fn what_is_made_for_rules_brings_them_what_they_judge() {
+        let all = [PODS, SCALE, OWN, PINNED];
+        let whole = generated(&needs(&all.join("\n---\n")));
+        for rule in all {
+            assert_eq!(first_gap(&whole, &needs(rule)), None, "{rule}");
+            assert_eq!(first_gap(&generated(&needs(rule)), &needs(rule)), None, "{rule}");
+        }
+    }
+
+    #[test]
+    fn what_is_not_sent_is_named() {
+        let gap = |configured: &str, rule: &str| first_gap(&generated(&needs(configured)), &needs(rule));
+        assert_eq!(gap(SCALE, PODS).as_deref(), Some("CREATE of pods"));
+        assert_eq!(gap(PODS, SCALE).as_deref(), Some("UPDATE of deployments/scale.apps"));
+        assert_eq!(gap(PODS, OWN).as_deref(), Some("CREATE of services in namespace shop"));
+        assert_eq!(gap(&OWN.replace("shop", "bank"), OWN).as_deref(), Some("CREATE of services in namespace shop"));
+        let other = PINNED.replace("version: v1, ", "version: v2, ");
+        assert_eq!(gap(&other, PINNED).as_deref(), Some("CREATE of horizontalpodautoscalers.autoscaling as v1"));
+        let nothing = ValidatingWebhookConfiguration::default();
+        assert_eq!(first_gap(&nothing, &needs(PODS)).as_deref(), Some("CREATE of pods"));
+    }
+
+    #[test]
+    fn one_that_was_written_by_hand_may_say_it_with_stars() {
+        let hand = |resources: &str, operations: &str| -> ValidatingWebhookConfiguration {
+            serde_json::from_value(serde_json::json!({"webhooks": [{
+                "name": "a.b.c", "admissionReviewVersions": ["v1"], "sideEffects": "None",
+                "clientConfig": {"url": "https://engine/validate"},
+                "rules": [{"apiGroups": ["*"], "apiVersions": ["*"], "operations": [operations], "resources": [resources]}],
+            }]}))
+            .unwrap()
+        };
+        assert_eq!(first_gap(&hand("*/*", "*"), &needs(SCALE)), None);
+        assert_eq!(first_gap(&hand("*", "*"), &needs(OWN)), None);
+        // A star stands for no subresource.
+        assert_eq!(first_gap(&hand("*", "*"), &needs(SCALE)).as_deref(), Some("UPDATE of deployments/scale.apps"));
+        assert_eq!(first_gap(&hand("*/*", "CREATE"), &needs(SCALE)).as_deref(), Some("UPDATE of deployments.apps"));
+    }
+}

@@ -1,0 +1,198 @@
+//! Portal's own rules when they are written. Whoever writes one is told at once what is wrong with it, and whether they may read what
+//! it reads: a rule must not show anybody what they could not see without it.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use futures_util::{StreamExt as _, stream};
+use k8s_openapi::api::authorization::v1::{ResourceAttributes, SubjectAccessReview, SubjectAccessReviewSpec};
+use kube::{Api, Client, api::PostParams};
+use portal_cluster::{rules::snapshot::InForce, watch::explain};
+use portal_core::{
+    authoring::Draft,
+    decide::response::response,
+    language::ExprEngine,
+    requirements::Permission,
+    review::{ReviewError, request_of},
+};
+use portal_document::Node;
+use serde_json::Value;
+
+use super::judge::{About, Unanswerable, read_review};
+use crate::metrics::{EngineMetrics, RuleReview};
+
+/// Judges rules that are written. A clone judges the same.
+#[derive(Clone)]
+pub struct Authors {
+    /// What is asked who may do what.
+    pub client: Client,
+    /// The kinds that are served, and how many rules each namespace has.
+    pub in_force: InForce,
+    /// How it judges.
+    pub settings: AuthorSettings,
+    /// What is counted.
+    pub metrics: EngineMetrics,
+}
+
+/// How rules are judged when they are written.
+#[derive(Clone, Copy, Debug)]
+pub struct AuthorSettings {
+    /// What happens if an author may not read what the rule reads.
+    pub check: AuthorCheck,
+    /// How many rules a namespace may have.
+    pub rules_per_namespace: usize,
+}
+
+/// What happens if the author of a rule may not do what the rule does.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum AuthorCheck {
+    /// They are told.
+    Warn,
+    /// The rule is refused. So is one that cannot be checked.
+    Enforce,
+    /// Nobody asks.
+    Off,
+}
+
+/// What is known of the one who writes.
+#[derive(Clone, Debug, Default)]
+struct User {
+    name: String,
+    uid: Option<String>,
+    groups: Vec<String>,
+    extra: BTreeMap<String, Vec<String>>,
+}
+
+/// How long all questions about an author may take together. Less than the API server waits for the answer.
+const DEADLINE: Duration = Duration::from_secs(2);
+
+/// How many questions are asked at a time.
+const AT_A_TIME: usize = 16;
+
+impl Authors {
+    /// Answers the review of a rule.
+    pub async fn answer(&self, body: &[u8]) -> Result<Value, Unanswerable> {
+        let document = read_review(body)?;
+        let about = About::of(document.root())?;
+        let snapshot = self.in_force.now();
+        let draft = Draft::of(document.root(), &snapshot.kinds, &ExprEngine)?;
+        let user = User::of(request_of(document.root())?)?;
+        let mut warnings = draft.findings();
+        let mut refusal = self.is_one_too_many(&draft);
+        if draft.is_changed && refusal.is_none() && self.settings.check != AuthorCheck::Off {
+            let missing = self.missing(&draft, &user).await;
+            match self.settings.check {
+                AuthorCheck::Enforce => refusal = enforced(&draft, &missing),
+                _ => warnings.extend(missing),
+            }
+        }
+        let result = match (&refusal, warnings.is_empty()) {
+            (Some(_), _) => RuleReview::Denied,
+            (None, false) => RuleReview::Warned,
+            (None, true) => RuleReview::Allowed,
+        };
+        self.metrics.rule_reviews.at(&result).inc();
+        Ok(response(&about.uid, refusal.as_deref(), warnings))
+    }
+
+    /// Why a rule is one too many for its namespace. Only one that is not there yet can be.
+    fn is_one_too_many(&self, draft: &Draft) -> Option<String> {
+        let (namespace, most) = (draft.id.namespace.as_ref()?, self.settings.rules_per_namespace);
+        let is_full = draft.is_new && self.in_force.rules_of(namespace) >= most;
+        is_full.then(|| {
+            format!(
+                "namespace {namespace} has {most} rules, and may have no more: delete one, or let --rules-per-namespace of the \
+                 engine be raised"
+            )
+        })
+    }
+
+    /// What the author may not do, or cannot be asked about, a line each.
+    async fn missing(&self, draft: &Draft, user: &User) -> Vec<String> {
+        let questions: Vec<_> = draft.needs.iter().map(|need| self.ask(user, need)).collect();
+        // In their order, so that a rule is told the same twice.
+        let answers = stream::iter(questions).buffered(AT_A_TIME).collect::<Vec<_>>();
+        match tokio::time::timeout(DEADLINE, answers).await {
+            Ok(answers) => answers.into_iter().flatten().collect(),
+            Err(_) => vec![format!("what {} may do is not known: no answer within {DEADLINE:?}", user.name)],
+        }
+    }
+
+    /// Why the author may not do something, if that is so.
+    async fn ask(&self, user: &User, (permission, namespace): &(Permission, Option<String>)) -> Option<String> {
+        let allowed = self.is_allowed(user, permission, namespace.as_deref()).await;
+        let name = words(permission, namespace.as_deref());
+        match allowed {
+            Ok(true) => None,
+            Ok(false) => Some(format!("{} may not {name}, which the rule does for them", user.name)),
+            Err(error) => Some(format!("whether {} may {name} is not known: {error}", user.name)),
+        }
+    }
+
+    async fn is_allowed(&self, user: &User, permission: &Permission, namespace: Option<&str>) -> Result<bool, String> {
+        let (resource, subresource) = match permission.resource.split_once('/') {
+            Some((resource, subresource)) => (resource, Some(subresource.to_owned())),
+            None => (permission.resource.as_str(), None),
+        };
+        let review = SubjectAccessReview {
+            spec: SubjectAccessReviewSpec {
+                user: Some(user.name.clone()),
+                uid: user.uid.clone(),
+                groups: Some(user.groups.clone()),
+                extra: Some(user.extra.clone()),
+                resource_attributes: Some(ResourceAttributes {
+                    group: Some(permission.group.clone()),
+                    version: Some("*".to_owned()),
+                    resource: Some(resource.to_owned()),
+                    subresource,
+                    verb: Some(permission.verb.to_owned()),
+                    namespace: namespace.map(str::to_owned),
+                    ..ResourceAttributes::default()
+                }),
+                ..SubjectAccessReviewSpec::default()
+            },
+            ..SubjectAccessReview::default()
+        };
+        let api: Api<SubjectAccessReview> = Api::all(self.client.clone());
+        let answer = api.create(&PostParams::default(), &review).await;
+        let answer = answer.map_err(|error| explain("create", "subjectaccessreviews.authorization.k8s.io", &error))?;
+        Ok(answer.status.is_some_and(|status| status.allowed))
+    }
+}
+
+/// Why a rule is refused whose author is checked strictly. What cannot be used cannot be checked either, and may come to life later.
+fn enforced(draft: &Draft, missing: &[String]) -> Option<String> {
+    if !draft.is_usable {
+        let findings = draft.findings().join("\n");
+        return Some(format!("what the rule reads is not known, so that its author cannot be checked:\n{findings}"));
+    }
+    let first = missing.first()?;
+    let more = if missing.len() > 1 { format!(" (and {} more)", missing.len() - 1) } else { String::new() };
+    Some(format!("{first}{more}: a rule is written by somebody who may do what it does"))
+}
+
+/// What somebody does, in words.
+fn words(permission: &Permission, namespace: Option<&str>) -> String {
+    let Permission { group, resource, verb } = permission;
+    let group = if group.is_empty() { String::new() } else { format!(".{group}") };
+    let place = namespace.map_or_else(|| "in every namespace".to_owned(), |name| format!("in namespace {name}"));
+    format!("{verb} {resource}{group} {place}")
+}
+
+impl User {
+    fn of(request: Node<'_>) -> Result<User, ReviewError> {
+        let info = request.get_str("userInfo").ok_or(ReviewError::Field("request.userInfo"))?;
+        let text = |name: &str| info.get_str(name).and_then(Node::as_str).map(str::to_owned);
+        let list = |node: Node<'_>| -> Vec<String> {
+            let items = node.as_array().into_iter().flat_map(|items| items.iter());
+            items.filter_map(|item| item.as_str().map(str::to_owned)).collect()
+        };
+        let extra = info.get_str("extra").and_then(Node::as_object).into_iter().flat_map(|extra| extra.iter());
+        Ok(User {
+            name: text("username").ok_or(ReviewError::Field("request.userInfo.username"))?,
+            uid: text("uid"),
+            groups: info.get_str("groups").map(list).unwrap_or_default(),
+            extra: extra.map(|(key, values)| (key.to_owned(), list(values))).collect(),
+        })
+    }
+}

@@ -1,0 +1,210 @@
+//! The holder asks the other replicas, and itself.
+
+use std::collections::HashMap;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::future::join_all;
+use portal_cluster::{holder::Holder, runtime::Runtime};
+use portal_core::rule::source::RuleId;
+use tokio::{
+    sync::{mpsc, watch},
+    time::{Instant, sleep_until},
+};
+
+use super::{
+    Question,
+    ask::{AskSettings, Way},
+    ledger::Ledger,
+    peers::{self, Peers},
+    serve::Own,
+    view::{Replica, View},
+};
+
+/// How other replicas are found and asked.
+#[derive(Clone, Debug)]
+pub struct PeerSettings {
+    /// Where they are.
+    pub peers: Peers,
+    /// How they are asked.
+    pub ask: AskSettings,
+}
+
+/// What the writer of status is told about replicas.
+pub struct Replicas {
+    /// Who runs what. Nothing before all were asked once in a term of this replica.
+    pub view: watch::Receiver<Option<Arc<View>>>,
+    /// What was counted.
+    pub ledger: Ledger,
+    /// The rules of which more was counted.
+    pub counted: mpsc::Receiver<RuleId>,
+}
+
+/// The task that asks.
+struct Follower {
+    own: Own,
+    /// Where others reach this replica: nobody asks itself by the network.
+    own_address: Option<SocketAddr>,
+    settings: Option<PeerSettings>,
+    holder: Holder,
+    view: watch::Sender<Option<Arc<View>>>,
+    ledger: Ledger,
+    counted: mpsc::Sender<RuleId>,
+    ways: HashMap<SocketAddr, Asked>,
+}
+
+/// Another replica, between two questions.
+struct Asked {
+    way: Way,
+    replica: Replica,
+    process: Option<String>,
+    /// Whether nobody was there.
+    is_gone: bool,
+}
+
+/// How often replicas are asked, and how often while they run different rules.
+const INTERVAL: Duration = Duration::from_secs(1);
+const WHILE_DIFFERENT: Duration = Duration::from_millis(250);
+
+/// How many rules may wait to be told of.
+const QUEUE: usize = 1024;
+
+/// Follows the replicas for as long as this one holds the Lease. The task ends with the process.
+pub fn follow(
+    own: Own,
+    own_address: Option<SocketAddr>,
+    settings: Option<PeerSettings>,
+    holder: Holder,
+    runtime: Runtime,
+) -> (Replicas, impl Future<Output = ()> + Send) {
+    let (view, view_in) = watch::channel(None);
+    let (counted, counted_in) = mpsc::channel(QUEUE);
+    let ledger = Ledger::default();
+    let replicas = Replicas { view: view_in, ledger: ledger.clone(), counted: counted_in };
+    let ways = HashMap::new();
+    let follower = Follower { own, own_address, settings, holder, view, ledger, counted, ways };
+    (replicas, follower.run(runtime))
+}
+
+impl Follower {
+    async fn run(mut self, runtime: Runtime) {
+        let shutdown = runtime.shutdown.clone();
+        let are_named = self.settings.as_ref().is_some_and(|settings| matches!(settings.peers, Peers::Named(_)));
+        let peers = self.settings.as_ref().map_or_else(|| Peers::Named(Vec::new()), |settings| settings.peers.clone());
+        let (mut addresses, following) = peers::follow(peers, runtime);
+        let mut rule_sets = self.own.in_force.numbers();
+        let asking = async {
+            loop {
+                if self.holder.is_held() {
+                    let wanted: Vec<SocketAddr> = addresses.borrow_and_update().iter().copied().collect();
+                    self.ask(&wanted, are_named).await;
+                } else {
+                    self.rest();
+                }
+                let snapshot = self.own.in_force.now();
+                let differs = self.view.borrow().as_ref().is_some_and(|view| view.differs(snapshot.fingerprint()));
+                let next = Instant::now() + if differs { WHILE_DIFFERENT } else { INTERVAL };
+                tokio::select! {
+                    () = sleep_until(next) => {}
+                    () = self.holder.changed() => {}
+                    Ok(_) = rule_sets.changed() => {}
+                    Ok(()) = addresses.changed() => {}
+                }
+            }
+        };
+        let both = async { tokio::join!(asking, following) };
+        shutdown.run_until_cancelled(both).await;
+    }
+
+    /// Another one asks now.
+    fn rest(&mut self) {
+        self.ways.clear();
+        self.ledger.retain(|_| false);
+        self.view.send_if_modified(|view| view.take().is_some());
+    }
+
+    /// Asks all replicas at these addresses, at the same time. If `are_named`, nobody else knows which of them are there.
+    async fn ask(&mut self, wanted: &[SocketAddr], are_named: bool) {
+        self.ways.retain(|address, _| wanted.contains(address));
+        for address in wanted.iter().filter(|address| Some(**address) != self.own_address) {
+            self.ways.entry(*address).or_insert_with(|| Asked::new(*address));
+        }
+        let mut more = self.ask_own();
+        if let Some(settings) = &self.settings {
+            let (ask, ledger, own) = (&settings.ask, &self.ledger, &*self.own.process);
+            let asked = join_all(self.ways.values_mut().map(|asked| asked.ask(ask, ledger, own))).await;
+            more.extend(asked.into_iter().flatten());
+        }
+        let here: Vec<String> = self.ways.values().filter_map(|asked| asked.process.clone()).collect();
+        let own = self.own.process.to_string();
+        self.ledger.retain(|process| *process == own || here.iter().any(|here| here == process));
+        let counts = |asked: &Asked| {
+            let is_own = asked.process.as_deref() == Some(&*self.own.process);
+            !(is_own || are_named && asked.is_gone)
+        };
+        let others = self.ways.iter().filter(|(_, asked)| counts(asked));
+        let replicas = others.map(|(address, asked)| (address.to_string(), asked.replica.clone())).collect();
+        let view = View { replicas };
+        self.view.send_if_modified(|known| {
+            let is_changed = known.as_deref() != Some(&view);
+            if is_changed {
+                *known = Some(Arc::new(view));
+            }
+            is_changed
+        });
+        for rule in more {
+            // Whoever does not listen now is told again when more is counted, or by what it claims.
+            let _ = self.counted.try_send(rule);
+        }
+    }
+
+    /// What this replica has counted itself.
+    fn ask_own(&self) -> Vec<RuleId> {
+        let told = self.ledger.owed(&self.own.process);
+        let known = Some(self.own.in_force.now().fingerprint().to_owned());
+        let process = Some(self.own.process.to_string());
+        let state = self.own.answer(&Question { known, process, accounted: told.clone() });
+        self.ledger.take(&state.process, &state.evaluations, &told)
+    }
+}
+
+impl Asked {
+    fn new(address: SocketAddr) -> Asked {
+        // As long as nobody has said otherwise, who is at a ready address is ready.
+        let replica = Replica { is_ready: true, ..Replica::default() };
+        Asked { way: Way::new(address), replica, process: None, is_gone: false }
+    }
+
+    /// Asks the replica, and returns the rules of which it has counted more.
+    async fn ask(&mut self, settings: &AskSettings, ledger: &Ledger, own: &str) -> Vec<RuleId> {
+        let told = self.process.as_deref().map(|process| ledger.owed(process)).unwrap_or_default();
+        let (known, process) = (self.replica.fingerprint.clone(), self.process.clone());
+        let question = Question { known, process, accounted: told.clone() };
+        match self.way.ask(settings, &question).await {
+            Ok(state) => {
+                self.is_gone = false;
+                let is_other = self.process.as_ref() != Some(&state.process);
+                self.replica.fingerprint = Some(state.fingerprint);
+                self.replica.identity = Some(state.identity);
+                self.replica.is_ready = state.ready;
+                self.replica.problem = None;
+                if let Some(rules) = state.rules {
+                    self.replica.runs(rules);
+                }
+                self.process = Some(state.process.clone());
+                // What this replica counted itself it knows already.
+                if state.process == own {
+                    return Vec::new();
+                }
+                let told = if is_other { Default::default() } else { told };
+                ledger.take(&state.process, &state.evaluations, &told)
+            }
+            Err(error) => {
+                self.is_gone = error.is_nobody_there();
+                self.replica.problem = Some(error.to_string());
+                Vec::new()
+            }
+        }
+    }
+}

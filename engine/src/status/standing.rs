@@ -1,0 +1,187 @@
+//! Whether a rule that this replica has taken judges what it should: in every replica, and everything that it names.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use k8s_openapi::api::admissionregistration::v1::ValidatingWebhookConfiguration;
+use kube::{
+    Api,
+    runtime::watcher::{self, Event},
+};
+use portal_cluster::{
+    health::Part,
+    rules::{Outcome, Report, snapshot::InForce},
+    runtime::Runtime,
+    watch::Events,
+};
+use portal_core::{
+    event::Front,
+    layers::Layers,
+    requirements::Requirements,
+    rule::{RuleSet, source::RuleId},
+    webhook::{configuration_name, first_gap},
+};
+use tokio::sync::watch;
+
+use crate::replicas::view::View;
+
+/// Whether a rule judges what it should.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub(super) enum Standing {
+    /// It does.
+    Runs,
+    /// It does not, or is not known to.
+    Lacks {
+        /// The word for machines.
+        reason: &'static str,
+        /// The words for people.
+        text: String,
+        /// Whether that is certain. If it is not, a rule that was active counts as active.
+        is_certain: bool,
+    },
+}
+
+/// What is known of that.
+pub(super) struct Standings {
+    instance: String,
+    layers: Layers,
+    in_force: InForce,
+    /// Nothing before the others were asked for the first time in a term.
+    view: watch::Receiver<Option<Arc<View>>>,
+    /// The view that rules were last judged by.
+    judged_by: Option<Arc<View>>,
+    configuration: watch::Receiver<Configuration>,
+}
+
+/// The webhook configuration of the instance.
+#[derive(Clone, Debug, Default)]
+pub(super) enum Configuration {
+    /// Nobody has told yet.
+    #[default]
+    Unknown,
+    /// There is none.
+    Absent,
+    /// It is there.
+    Found(Arc<ValidatingWebhookConfiguration>),
+}
+
+impl Standings {
+    pub(super) fn new(
+        instance: &str,
+        layers: Layers,
+        in_force: InForce,
+        view: watch::Receiver<Option<Arc<View>>>,
+    ) -> Standings {
+        // Nobody tells of a configuration until somebody follows it.
+        let (_, configuration) = watch::channel(Configuration::Unknown);
+        Standings { instance: instance.to_owned(), layers, in_force, view, judged_by: None, configuration }
+    }
+
+    /// Goes by this configuration.
+    pub(super) fn follow(&mut self, configuration: watch::Receiver<Configuration>) {
+        self.configuration = configuration;
+    }
+
+    /// Whether the other replicas have been asked, so that something can be said.
+    pub(super) fn is_known(&self) -> bool {
+        self.view.borrow().is_some()
+    }
+
+    /// Waits until there is something else to say. Returns the rules that it is about, or none if that may be all.
+    pub(super) async fn changed(&mut self) -> Option<BTreeSet<RuleId>> {
+        tokio::select! {
+            Ok(()) = self.view.changed() => {
+                let view = self.view.borrow_and_update().clone();
+                let before = std::mem::replace(&mut self.judged_by, view.clone());
+                match (before, view) {
+                    (Some(before), Some(view)) => before.changed(&view),
+                    _ => None,
+                }
+            }
+            Ok(()) = self.configuration.changed() => {
+                self.configuration.borrow_and_update();
+                None
+            }
+            else => std::future::pending().await,
+        }
+    }
+
+    /// How a rule stands that this replica has taken.
+    pub(super) fn of(&self, rule: &RuleId, report: &Report) -> Standing {
+        if report.outcome != Outcome::Active {
+            return Standing::Runs;
+        }
+        let Layers { admission, audit, .. } = self.layers;
+        // An engine without layers judges nothing, and says which rules it could.
+        if (admission || audit) && !report.mode.iter().any(|front| self.layers.run(*front)) {
+            let modes: Vec<String> = report.mode.iter().map(ToString::to_string).collect();
+            let text = format!("this instance does not have what the rule runs in: {}", modes.join(", "));
+            return Standing::Lacks { reason: "LayerDisabled", text, is_certain: true };
+        }
+        if admission
+            && report.mode.contains(&Front::Admission)
+            && let Some(lacks) = self.not_routed(rule)
+        {
+            return lacks;
+        }
+        let version = format!("{}/{}", report.uid, report.generation);
+        let gap = self.view.borrow().as_ref().and_then(|view| view.gap(rule, &version));
+        match gap {
+            Some(gap) => Standing::Lacks { reason: "NotEverywhere", text: gap.text, is_certain: gap.is_certain },
+            None => Standing::Runs,
+        }
+    }
+
+    /// Why requests that the rule has to see are not sent to the engine, if that is so.
+    fn not_routed(&self, rule: &RuleId) -> Option<Standing> {
+        let name = configuration_name(&self.instance);
+        let (text, is_certain) = match &*self.configuration.borrow() {
+            Configuration::Unknown => (format!("the webhook configuration {name} has not been read yet"), false),
+            Configuration::Absent => {
+                (format!("there is no webhook configuration {name}: nothing is sent to the engine"), true)
+            }
+            Configuration::Found(configuration) => {
+                let snapshot = self.in_force.now();
+                let rules = RuleSet::new(vec![Arc::clone(snapshot.rule(rule)?)]);
+                let needs = Requirements::of(&rules, Layers { admission: true, ..Layers::default() });
+                let gap = first_gap(configuration, &needs)?;
+                (format!("the webhook configuration {name} does not send {gap} to the engine"), true)
+            }
+        };
+        Some(Standing::Lacks { reason: "NotRouted", text, is_certain })
+    }
+}
+
+/// Starts to follow the webhook configuration of an instance. The task ends with the process.
+pub(super) fn follow_configuration(
+    instance: &str,
+    runtime: Runtime,
+) -> (watch::Receiver<Configuration>, impl Future<Output = ()> + Send + use<>) {
+    let (sender, receiver) = watch::channel(Configuration::Unknown);
+    let name = configuration_name(instance);
+    let task = async move {
+        let api: Api<ValidatingWebhookConfiguration> = Api::all(runtime.client.clone());
+        let config = watcher::Config::default().fields(&format!("metadata.name={name}"));
+        let resource = "validatingwebhookconfigurations.admissionregistration.k8s.io".to_owned();
+        let mut events = Events::with(runtime, Part::Configuration, resource, api, config);
+        let mut listed = Configuration::Absent;
+        while let Some(event) = events.next().await {
+            let now = match event {
+                Event::Init => {
+                    listed = Configuration::Absent;
+                    continue;
+                }
+                Event::InitApply(configuration) => {
+                    listed = Configuration::Found(Arc::new(configuration));
+                    continue;
+                }
+                Event::InitDone => listed.clone(),
+                Event::Apply(configuration) => Configuration::Found(Arc::new(configuration)),
+                Event::Delete(_) => Configuration::Absent,
+            };
+            // Whoever listened is gone at the end.
+            let _ = sender.send(now);
+        }
+    };
+    (receiver, task)
+}
