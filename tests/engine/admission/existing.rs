@@ -69,6 +69,12 @@ fn patch(guarded: &Guarded, object: &str, flags: &[&str], patch: &Value, is_allo
 #[test]
 fn what_violates_already_can_be_worked_on_and_not_made_worse() {
     let guarded = guarded();
+    containers_are_told_apart(&guarded);
+    who_asks_is_never_what_it_was_before(&guarded);
+    an_object_that_is_being_deleted_is_no_exception(&guarded);
+}
+
+fn containers_are_told_apart(guarded: &Guarded) {
     let debug = ["--namespace", "shop", "debug", "old", "--image=acme.io/debug:1"];
     let debug = |flags: &[&'static str]| [&debug[..], flags].concat();
     guarded.check(&debug(&["--container=look"]), "", true, &[AS_BEFORE]);
@@ -79,41 +85,41 @@ fn what_violates_already_can_be_worked_on_and_not_made_worse() {
 
     // Another container in what makes pods, which runs beside the one that violates.
     let sidecar = |name: &str, context: Value| json!({"spec": {"template": {"spec": {"containers": [{"name": name, "image": "acme.io/side:1", "securityContext": context}]}}}});
-    patch(&guarded, "deployment/web", &[], &sidecar("side", json!({})), true, &[AS_BEFORE]);
+    patch(guarded, "deployment/web", &[], &sidecar("side", json!({})), true, &[AS_BEFORE]);
     let refused = ["privileged: container bad is privileged"];
-    patch(&guarded, "deployment/web", &[], &sidecar("bad", json!({"privileged": true})), false, &refused);
+    patch(guarded, "deployment/web", &[], &sidecar("bad", json!({"privileged": true})), false, &refused);
     // It becomes good, and cannot go back.
-    patch(&guarded, "deployment/web", &[], &sidecar("app", json!({"privileged": false})), true, &[]);
+    patch(guarded, "deployment/web", &[], &sidecar("app", json!({"privileged": false})), true, &[]);
     let refused = ["privileged: container app is privileged"];
-    patch(&guarded, "deployment/web", &[], &sidecar("app", json!({"privileged": true})), false, &refused);
+    patch(guarded, "deployment/web", &[], &sidecar("app", json!({"privileged": true})), false, &refused);
 
     // A pod of which more is asked while it is there.
     let resize =
         |memory: &str| json!({"spec": {"containers": [{"name": "app", "resources": {"limits": {"memory": memory}}}]}});
-    patch(&guarded, "pod/sized", &["--subresource=resize"], &resize("512Mi"), true, &[]);
+    patch(guarded, "pod/sized", &["--subresource=resize"], &resize("512Mi"), true, &[]);
     let refused = ["memory: container app: resources.limits.memory is \"2Gi\"", "(Forbidden)"];
-    patch(&guarded, "pod/sized", &["--subresource=resize"], &resize("2Gi"), false, &refused);
+    patch(guarded, "pod/sized", &["--subresource=resize"], &resize("2Gi"), false, &refused);
 }
 
-#[test]
-fn who_asks_is_never_what_it_was_before() {
-    let guarded = guarded();
+fn who_asks_is_never_what_it_was_before(guarded: &Guarded) {
     let label = |user: &'static str| {
         let label = json!({"metadata": {"labels": {"by": user}}});
         let flags = ["--as", user, "--as-group=system:masters"];
         (label, if user == "admin" { Vec::new() } else { flags.to_vec() })
     };
     let (as_jane, flags) = label("jane");
-    patch(&guarded, "configmap/locked", &flags, &as_jane, false, &["locked: jane may not touch it"]);
+    patch(guarded, "configmap/locked", &flags, &as_jane, false, &["locked: jane may not touch it"]);
     let (as_admin, flags) = label("admin");
-    patch(&guarded, "configmap/locked", &flags, &as_admin, true, &[]);
+    patch(guarded, "configmap/locked", &flags, &as_admin, true, &[]);
+}
 
-    // An object that is being deleted and violates: what keeps it can go, and nothing gets worse meanwhile.
+/// What keeps it can go, and nothing gets worse meanwhile.
+fn an_object_that_is_being_deleted_is_no_exception(guarded: &Guarded) {
     guarded.check(&["--namespace", "shop", "delete", "pod", "ending", "--wait=false"], "", true, &[]);
     let image = |tag: &str| json!({"spec": {"containers": [{"name": "app", "image": format!("acme.io/app{tag}")}]}});
-    patch(&guarded, "pod/ending", &[], &image(""), false, &["latest: container app: image.tag is \"latest\""]);
-    patch(&guarded, "pod/ending", &[], &json!({"metadata": {"labels": {"a": "b"}}}), true, &[AS_BEFORE]);
+    patch(guarded, "pod/ending", &[], &image(""), false, &["latest: container app: image.tag is \"latest\""]);
+    patch(guarded, "pod/ending", &[], &json!({"metadata": {"labels": {"a": "b"}}}), true, &[AS_BEFORE]);
     let free = json!({"metadata": {"finalizers": null}});
-    patch(&guarded, "pod/ending", &["--type=merge"], &free, true, &[AS_BEFORE]);
+    patch(guarded, "pod/ending", &["--type=merge"], &free, true, &[AS_BEFORE]);
     eventually("it is gone", || guarded.cluster.kubectl(&["--namespace", "shop", "get", "pod", "ending"]).is_err());
 }

@@ -40,7 +40,7 @@ fn while_requests_flow(guarded: &Guarded, change: impl FnOnce()) -> Flowed {
                 let (code, text) = guarded.engine().get("/readyz?verbose").expect("it answers");
                 assert_eq!(code, 200, "{text}");
                 looks += 1;
-                std::thread::sleep(Duration::from_millis(10));
+                std::thread::sleep(Duration::from_millis(20));
             }
             looks
         });
@@ -82,16 +82,23 @@ async fn ask(kubeconfig: &std::path::Path, is_over: &AtomicBool) -> u64 {
             other => panic!("request {requests}: a bad pod is not refused by the rule: {other:?}"),
         }
         requests += 2;
+        tokio::time::sleep(Duration::from_millis(20)).await;
     }
     requests
 }
 
 #[test]
-fn rules_for_kinds_that_did_not_exist_come_while_requests_flow() {
-    const KINDS: usize = 4;
-    let guarded = Guarded::guard(Guarded::prepare(&[]), RULES, &[], &[]);
+fn rules_come_and_go_while_requests_flow() {
+    let flags = ["--rules-from-cluster", "--decision-log=off"];
+    let guarded = Guarded::guard(Guarded::prepare(&[]), RULES, &[], &flags);
     guarded.wait_until_refused("shop");
-    let flowed = while_requests_flow(&guarded, || {
+    rules_for_kinds_that_did_not_exist(&guarded);
+    a_thousand_rules_that_are_wrong(&guarded);
+}
+
+fn rules_for_kinds_that_did_not_exist(guarded: &Guarded) {
+    const KINDS: usize = 2;
+    let flowed = while_requests_flow(guarded, || {
         for number in 0..KINDS {
             let (plural, kind) = (format!("gadgets{number}"), format!("Gadget{number}"));
             let definition = definition(&plural, &kind);
@@ -159,16 +166,13 @@ fn bad_rule(number: usize) -> Value {
     bad
 }
 
-#[test]
-fn a_thousand_rules_that_are_wrong_come_and_go_while_requests_flow() {
+fn a_thousand_rules_that_are_wrong(guarded: &Guarded) {
     const BAD: usize = 1000;
-    let guarded = Guarded::guard(Guarded::prepare(&[]), RULES, &[], &["--rules-from-cluster", "--decision-log=off"]);
-    guarded.wait_until_refused("shop");
     let states = || {
         let state = |state: &str| guarded.engine().metric(&format!("portal_rules{{state=\"{state}\"}}"));
         [state("active"), state("refused"), state("waiting")]
     };
-    let flowed = while_requests_flow(&guarded, || {
+    let flowed = while_requests_flow(guarded, || {
         runtime().block_on(async {
             let rules = rules_api(client(&guarded.cluster.kubeconfig()).await);
             for numbers in (0..BAD).collect::<Vec<_>>().chunks(20) {

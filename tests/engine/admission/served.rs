@@ -31,10 +31,15 @@ const WIDGETS: &str = "/apis/acme.io/v1/namespaces/shop/widgets";
 const PODS: &str = "/api/v1/namespaces/shop/pods";
 
 #[test]
-fn whatever_the_api_server_takes_is_judged() {
+fn whatever_the_api_server_takes_is_judged_and_both_failure_policies_do_what_they_say() {
     let definitions = [definition("widgets", "Widget")];
     let guarded = Guarded::guard(Guarded::prepare(&definitions), RULES, &definitions, &[]);
     guarded.wait_until_refused("shop");
+    whatever_the_api_server_takes_is_judged(&guarded);
+    both_failure_policies_do_what_they_say(guarded);
+}
+
+fn whatever_the_api_server_takes_is_judged(guarded: &Guarded) {
     let widget = |name: &str, size: u8, more: &str| {
         format!(
             r#"{{"apiVersion":"acme.io/v1","kind":"Widget","metadata":{{"name":"{name}"}},"spec":{{"size":{size},"more":{more}}}}}"#
@@ -44,14 +49,14 @@ fn whatever_the_api_server_takes_is_judged() {
     // As deep as it takes: the object, its spec, and what is in it.
     for levels in [128, 1_000, 9_900] {
         let nested = format!("{}{}", "[".repeat(levels), "]".repeat(levels));
-        send(&guarded, &dry, &widget("deep", 1, &nested), true, &[]);
-        send(&guarded, &dry, &widget("deep", 5, &nested), false, &["large: spec.size is 5"]);
+        send(guarded, &dry, &widget("deep", 1, &nested), true, &[]);
+        send(guarded, &dry, &widget("deep", 5, &nested), false, &["large: spec.size is 5"]);
     }
     // As large as it takes, and beside a former self as large as it stores.
     let text = |bytes: usize| format!("\"{}\"", "x".repeat(bytes));
-    send(&guarded, &dry, &widget("large", 1, &text(3_000_000)), true, &[]);
-    send(&guarded, &dry, &widget("large", 5, &text(3_000_000)), false, &["large: spec.size is 5"]);
-    send(&guarded, WIDGETS, &widget("stored", 1, &text(1_000_000)), true, &[]);
+    send(guarded, &dry, &widget("large", 1, &text(3_000_000)), true, &[]);
+    send(guarded, &dry, &widget("large", 5, &text(3_000_000)), false, &["large: spec.size is 5"]);
+    send(guarded, WIDGETS, &widget("stored", 1, &text(1_000_000)), true, &[]);
     let version = ["--namespace=shop", "get", "widget", "stored", "--output=jsonpath={.metadata.resourceVersion}"];
     let stored = format!("stored\",\"resourceVersion\":\"{}", guarded.cluster.kubectl(&version).unwrap());
     let update = ["replace", "--raw", &format!("{WIDGETS}/stored?dryRun=All"), "--filename", "-"];
@@ -65,25 +70,22 @@ fn whatever_the_api_server_takes_is_judged() {
         )
     };
     let warned = "duplicate field \"spec.hostNetwork\"";
-    send(&guarded, PODS, &twice("false", "true"), false, &["host-network: spec.hostNetwork is true"]);
-    send(&guarded, PODS, &twice("true", "false"), true, &[warned]);
+    send(guarded, PODS, &twice("false", "true"), false, &["host-network: spec.hostNetwork is true"]);
+    send(guarded, PODS, &twice("true", "false"), true, &[warned]);
     let stored = guarded.cluster.kubectl(&["--namespace=shop", "get", "pod", "twice", "--output=json"]).unwrap();
     let stored: Value = serde_json::from_str(&stored).unwrap();
     assert_ne!(stored["spec"]["hostNetwork"], true);
     // Two specs are laid over each other by the API server, and judged so.
     let specs = r#"{"apiVersion":"v1","kind":"Pod","metadata":{"name":"two"},"spec":{"hostNetwork":true},"spec":{"containers":[{"name":"app","image":"acme.io/app:1"}]}}"#;
-    send(&guarded, PODS, specs, false, &["host-network: spec.hostNetwork is true"]);
+    send(guarded, PODS, specs, false, &["host-network: spec.hostNetwork is true"]);
     // In what no type is known of, the last one counts there too.
     let size = |first: u8, last: u8| widget("sizes", first, &format!("1,\"size\":{last}"));
-    send(&guarded, &dry, &size(1, 5), false, &["large: spec.size is 5"]);
-    send(&guarded, &dry, &size(5, 1), true, &["duplicate field"]);
+    send(guarded, &dry, &size(1, 5), false, &["large: spec.size is 5"]);
+    send(guarded, &dry, &size(5, 1), true, &["duplicate field"]);
     assert_eq!(guarded.engine().get("/readyz").unwrap().0, 200);
 }
 
-#[test]
-fn both_failure_policies_do_what_they_say() {
-    let guarded = Guarded::guard(Guarded::prepare(&[]), RULES, &[definition("widgets", "Widget")], &[]);
-    guarded.wait_until_refused("shop");
+fn both_failure_policies_do_what_they_say(guarded: Guarded) {
     let mut number = config_map("number");
     number["data"] = json!({"number": "many"});
     let fails = "number could not be evaluated: 1:1: \"many\" is not an int";

@@ -95,7 +95,7 @@ fn a_body_of_seven_mebibytes_is_judged_and_one_byte_more_is_refused() {
 #[test]
 fn an_object_and_its_former_self_may_both_be_as_large_as_the_api_server_takes() {
     let corpus = Corpus::shared();
-    for value in ["{\"a\":1}", "{\"name\":\"a\"}", "[]", "\"x\"", "0", "{\"a\":{\"b\":{}}}"] {
+    for value in ["{\"a\":1}", "{\"name\":\"a\"}", "0"] {
         let bomb = format!("[{}{value}]", format!("{value},").repeat((OBJECT - 1000) / (value.len() + 1)));
         let object = format!("{{\"metadata\":{{\"name\":\"web\"}},\"spec\":{{\"hostNetwork\":true,\"x\":{bomb}}}}}");
         let mut review = bad_pod();
