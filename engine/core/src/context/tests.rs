@@ -245,7 +245,7 @@ fn below_object_nothing_is_computed() {
         "{kind: Pod}",
         "any(object.spec.containers, .containerType == 'init')",
         expect![[r#"
-            Error: rule r: rule: 1:30: Container has no field `containerType`: write `container.containerType`
+            Error: rule r: rule: 1:30: Container has no field `containerType`: it is worked out for what is judged alone, as in `container.containerType`
              | any(object.spec.containers, .containerType == 'init')
              |                              ^"#]],
     );

@@ -171,7 +171,7 @@ fn sugar_on_an_object_that_is_not_typed_is_no_quiet_nil() {
         &pod_rule("any(cluster.pods.list('shop')[0].spec.containers, .containerType == 'init')"),
         POD,
         expect![[r#"
-            Error: rule r: rule: 1:52: Container has no field `containerType`: write `container.containerType`
+            Error: rule r: rule: 1:52: Container has no field `containerType`: it is worked out for what is judged alone, as in `container.containerType`
              | any(cluster.pods.list('shop')[0].spec.containers, .containerType == 'init')
              |                                                    ^"#]],
     );

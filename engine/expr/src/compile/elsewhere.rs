@@ -79,7 +79,8 @@ impl<'s> Compiler<'s> {
         let is_reached_otherwise = path.is_empty() || path.starts_with('.') || path.contains('(');
         let is_computed = |id: &ObjectId| self.schema.computes(name) == Some(&*self.schema.object(*id).name);
         if is_reached_otherwise && objects.iter().any(is_computed) {
-            return Some(": it is worked out for what is judged, and not here".to_owned());
+            let place = self.place_below_roots(fields).map(|place| format!(", as in {place}")).unwrap_or_default();
+            return Some(format!(": it is worked out for what is judged alone{place}"));
         }
         let because = self.schema.hint(&format!("{path}.*"));
         let reason = because.map(|hint| format!(": {}", hint.because)).unwrap_or_default();

@@ -18,7 +18,7 @@ impl<'s> Compiler<'s> {
     /// Refuses what is hidden, or has something in it that is.
     pub(super) fn refuse_hidden(&self, id: Id, typed: &Typed<'s>) -> Result<(), Error> {
         match self.hidden(typed) {
-            Some(reason) => Err(self.unseen(id, reason)),
+            Some(reason) => Err(self.unseen(id, typed, reason)),
             None => Ok(()),
         }
     }
@@ -59,15 +59,19 @@ impl<'s> Compiler<'s> {
         if self.strict { None } else { in_form(self.schema, &typed.known.form, MAX_DEPTH) }
     }
 
-    fn unseen(&self, id: Id, reason: &str) -> Error {
-        let asked = match self.tree.kind(id) {
-            Syntax::Member { base, property, .. } if matches!(self.tree.kind(*property), Syntax::Text(key) if *key != "data" && *key != "stringData") =>
-            {
-                format!("{} in {}", self.shown(*property), self.shown(*base))
-            }
-            _ => "\"password\" in object.data".to_owned(),
+    fn unseen(&self, id: Id, typed: &Typed<'s>, reason: &str) -> Error {
+        let id = match self.tree.kind(id) {
+            Syntax::Binary(Binary::Coalesce, first, _) => *first,
+            _ => id,
         };
-        self.error(self.at(id), format!("{reason}: ask which keys there are, `{asked}`"))
+        let asked = match self.tree.kind(id) {
+            Syntax::Member { base, property, .. } if typed.known.kind == Type::TEXT => {
+                format!("`{} in {}`", self.shown(*property), self.shown(*base))
+            }
+            Syntax::Member { .. } if typed.known.kind == Type::MAP => format!("`\"key\" in {}`", self.shown(id)),
+            _ => "with `\"key\" in …` or `keys(…)`".to_owned(),
+        };
+        self.error(self.at(id), format!("{reason}: ask which keys there are, {asked}"))
     }
 }
 
