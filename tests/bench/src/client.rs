@@ -66,7 +66,8 @@ impl Target {
         let rest = url.strip_prefix("https://").ok_or_else(|| format!("{url} does not begin with https://"))?;
         let (authority, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
         let (host, port) = authority.rsplit_once(':').unwrap_or((authority, "443"));
-        let address = (host, port.parse()?).to_socket_addrs()?.next().ok_or_else(|| format!("{host} has no address"))?;
+        let address =
+            (host, port.parse()?).to_socket_addrs()?.next().ok_or_else(|| format!("{host} has no address"))?;
         let head = format!(
             "POST {} HTTP/1.1\r\nHost: {authority}\r\nUser-Agent: portal-bench\r\nAccept: application/json\r\n\
              Content-Type: application/json\r\nContent-Length: {}\r\n\r\n",

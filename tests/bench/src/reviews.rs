@@ -33,7 +33,10 @@ pub fn created_pod() -> Value {
     }
     remove(&mut pod, &["status"]);
     remove(&mut pod["spec"], &["nodeName"]);
-    remove(&mut pod["metadata"], &["creationTimestamp", "generation", "managedFields", "namespace", "resourceVersion", "uid"]);
+    remove(
+        &mut pod["metadata"],
+        &["creationTimestamp", "generation", "managedFields", "namespace", "resourceVersion", "uid"],
+    );
     pod
 }
 
@@ -128,7 +131,13 @@ fn update(kind: (&str, &str), field: &str, repeated: Repeated<impl Iterator<Item
 }
 
 /// A review about an object of a kind and its resource.
-fn envelope(operation: &str, (kind, resource): (&str, &str), name: &Value, object: &Value, old_object: &Value) -> Value {
+fn envelope(
+    operation: &str,
+    (kind, resource): (&str, &str),
+    name: &Value,
+    object: &Value,
+    old_object: &Value,
+) -> Value {
     let kind = json!({"group": "", "version": "v1", "kind": kind});
     let resource = json!({"group": "", "version": "v1", "resource": resource});
     let options = if operation == "CREATE" { "CreateOptions" } else { "UpdateOptions" };

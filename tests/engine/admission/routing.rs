@@ -100,8 +100,10 @@ async fn requests_come_by_their_kind_version_and_namespace_and_no_other_way() {
     )
     .unwrap();
     let entries = configuration["webhooks"].as_array().unwrap();
-    let of_namespaces = |entry: &&Value| entry["name"].as_str().unwrap().starts_with("namespace-rules");
-    let (namespaced, others): (Vec<&Value>, Vec<&Value>) = entries.iter().partition(of_namespaces);
+    let begins = |entry: &Value, with: &str| entry["name"].as_str().unwrap().starts_with(with);
+    let for_rules = entries.iter().filter(|entry| !begins(entry, "own-rules"));
+    let (namespaced, others): (Vec<&Value>, Vec<&Value>) =
+        for_rules.partition(|entry| begins(entry, "namespace-rules"));
     assert_eq!((namespaced.len(), others.len()), (1, 2), "{configuration:#}");
     let selector =
         json!({"matchExpressions": [{"key": "kubernetes.io/metadata.name", "operator": "In", "values": ["shop"]}]});

@@ -32,7 +32,10 @@ pub(crate) fn unreadable(text: &str) -> Option<String> {
     let line = text.lines().next()?;
     let column = 1 + line.find(|letter: char| letter != ' ' && letter != '-')?;
     let written = written(text, column).filter(|written| FIELDS.contains(&written.field))?;
-    let is_text = !written.text.is_empty() && !written.text.starts_with(['|', '>']);
+    // What is no text cannot be written as one.
+    let is_plain = |letter: char| letter == '\t' || !(letter.is_control() || letter == char::REPLACEMENT_CHARACTER);
+    let is_text =
+        !written.text.is_empty() && !written.text.starts_with(['|', '>']) && written.text.chars().all(is_plain);
     is_text.then(|| way_out(written.field, &written.text))
 }
 

@@ -59,7 +59,8 @@ impl Process {
 
     fn status(&self, name: &str) -> anyhow::Result<f64> {
         let status = fs::read_to_string(format!("/proc/{}/status", self.id()))?;
-        let line = status.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':')?.trim().strip_suffix(" kB"));
+        let line =
+            status.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':')?.trim().strip_suffix(" kB"));
         let kilobytes: f64 = line.context("a process has memory")?.trim().parse()?;
         Ok(kilobytes * 1024.0 / 1e6)
     }

@@ -107,7 +107,9 @@ impl Round {
 /// Tells the API server of both, and waits until it follows.
 fn configure(stage: &Stage, webhook: &Webhook) -> anyhow::Result<()> {
     let mut command = stage.portal();
-    command.args(["generate", "webhook", "--url", &format!("https://{}", webhook.address), "--rules"]).arg(Stage::rules());
+    command
+        .args(["generate", "webhook", "--url", &format!("https://{}", webhook.address), "--rules"])
+        .arg(Stage::rules());
     command.arg("--namespace-selector").arg(format!("kubernetes.io/metadata.name={WEBHOOK}"));
     let output = command.arg("--ca").arg(stage.path("ca.crt")).output()?;
     if !output.status.success() {

@@ -126,7 +126,8 @@ fn times(race: &Race, when: &str, must: Option<Goal>) -> [Row; 2] {
     let what = format!("99 of 100 answers, {when}");
     let time = |outcome: &Outcome| outcome.milliseconds.p99;
     let half = race.engine(|outcome| outcome.milliseconds.p50).median();
-    let ours = Row { must, worst: format!("half of them {}", number(half)), ..row(&what, "", &race.engine(time), "ms") };
+    let ours =
+        Row { must, worst: format!("half of them {}", number(half)), ..row(&what, "", &race.engine(time), "ms") };
     let echo = race.compared(&race.echo, time, "ms", &what, "a server that answers");
     [ours, Row { aim: Some(Goal::AtMost(2.0)), ..echo }]
 }
