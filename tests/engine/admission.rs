@@ -233,7 +233,7 @@ fn a_rule_that_looks_others_up_waits_for_a_release_that_can() {
     super::apply(&cluster, &super::rule("asks", "cluster.services.byName(metadata.namespace, metadata.name) == nil"));
     let judging = Files::new("").judge(None, &cluster.kubeconfig(), &["--rules-from-cluster"]);
     // The other one is in force, although nothing is sent to it.
-    crate::core::eventually("it is in force", || judging.engine.metric(r#"portal_rules{state="active"}"#) == 1);
+    eventually("it is in force", || judging.engine.metric(r#"portal_rules{state="active"}"#) == 1);
     let rule = super::wait_for(&cluster, "asks", "False");
     let conditions = rule["status"]["conditions"].as_array().unwrap();
     assert!(conditions.iter().any(|condition| condition["reason"] == "LookupsNotSupported"), "{rule:#}");

@@ -121,7 +121,7 @@ impl Stage {
 
         step("Two rules: no privileged containers, and a warning for images without a version");
         let rules = [
-            rule(&demo, "Pod", "", "deny", "container.securityContext.privileged == true"),
+            no_privileged(&demo, "securityContext"),
             rule(&format!("{demo}-latest"), "Pod", "", "warn", "container.image.tag == 'latest'"),
         ];
         for rule in &rules {
@@ -133,7 +133,7 @@ impl Stage {
         self.apply_silently(
             &json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": shop, "labels": {LABEL: demo}}}),
         )?;
-        self.configure(&instance, &demo, &authority.pair().certificate, &rules)?;
+        self.configure(&instance, &demo, &authority.pair().certificate, &rules, &[])?;
         for rule in &rules {
             self.wait_for_rule(rule["metadata"]["name"].as_str().unwrap_or_default(), "True")?;
         }
@@ -152,7 +152,7 @@ impl Stage {
         self.refused(&create, &deployment(&shop))?;
 
         step("A mistake in a rule is answered when it is written, with its place");
-        self.apply(&rule(&demo, "Pod", "", "deny", "container.securityContxt.privileged == true"))?;
+        self.apply(&no_privileged(&demo, "securityContxt"))?;
         self.wait_for_rule(&demo, "False")?;
         self.kubectl(&["get", "pcr", &demo])?;
 
@@ -176,13 +176,10 @@ impl Stage {
         self.wait_for_rule(&widgets, "False")?;
         self.kubectl(&["get", "pcr", &widgets])?;
         self.apply(&widget_definition(&demo))?;
-        let active = [
-            "wait",
-            &format!("pcr/{widgets}"),
-            "--timeout=60s",
-            "--for=jsonpath={.status.conditions[?(@.type==\"Ready\")].reason}=NotRouted",
-        ];
-        self.kubectl(&active)?;
+        step("It is in force, and what it judges is sent to it from the next configuration on");
+        let rules = [&rules[..], &[rule(&widgets, "Widget", &group, "deny", "object.spec.size > 3")]].concat();
+        self.configure(&instance, &demo, &authority.pair().certificate, &rules, &[widget_definition(&demo)])?;
+        self.wait_for_rule(&widgets, "True")?;
         self.kubectl(&["get", "pcr", &widgets])?;
 
         step("The same rule judges files, without a cluster");
@@ -190,35 +187,33 @@ impl Stage {
     }
 
     /// Applies the webhook configuration that these rules need.
-    fn configure(&self, instance: &str, demo: &str, authority: &str, rules: &[Value]) -> anyhow::Result<()> {
+    fn configure(
+        &self,
+        instance: &str,
+        demo: &str,
+        authority: &str,
+        rules: &[Value],
+        definitions: &[Value],
+    ) -> anyhow::Result<()> {
         let folder = tempfile::tempdir()?;
         let path = |name: &str| folder.path().join(name).display().to_string();
         std::fs::write(path("ca.crt"), authority)?;
-        let text: Vec<String> = rules.iter().map(ToString::to_string).collect();
-        std::fs::write(path("rules.yaml"), text.join("\n---\n"))?;
+        for (name, objects) in [("rules.yaml", rules), ("definitions.yaml", definitions)] {
+            let text: Vec<String> = objects.iter().map(ToString::to_string).collect();
+            std::fs::write(path(name), text.join("\n---\n"))?;
+        }
         let (service, selector) = (format!("{demo}/{demo}"), format!("{LABEL}={demo}"));
-        println!(
-            "$ portal generate webhook -r rules.yaml --service {service} --ca ca.crt --namespace-selector {selector} | kubectl apply -f -"
-        );
-        let arguments = [
-            "generate",
-            "webhook",
-            "-r",
-            &path("rules.yaml"),
-            "--service",
-            &service,
-            "--ca",
-            &path("ca.crt"),
-            "--instance",
-            instance,
-            "--namespace",
-            demo,
-            "--namespace-selector",
-            &selector,
-            "--rule-selector",
-            &selector,
-        ];
-        self.apply_text(&self.portal(&arguments)?)
+        let (rules, authority) = (path("rules.yaml"), path("ca.crt"));
+        let mut words = vec!["generate", "webhook", "-r", &rules, "--service", &service, "--ca", &authority];
+        words.extend(["--instance", instance, "--namespace", demo]);
+        words.extend(["--namespace-selector", &selector, "--rule-selector", &selector]);
+        let definitions_path = path("definitions.yaml");
+        if !definitions.is_empty() {
+            words.extend(["--definitions", &definitions_path]);
+        }
+        let shown = words.join(" ").replace(&format!("{}/", folder.path().display()), "");
+        println!("$ portal {shown} | kubectl apply -f -");
+        self.apply_text(&self.portal(&words)?)
     }
 
     /// What `portal` prints.
@@ -273,10 +268,7 @@ impl Stage {
     /// Runs `portal check` as users do. An exit code of 1 is what it is shown for.
     fn check(&self, demo: &str) -> anyhow::Result<()> {
         let folder = tempfile::tempdir()?;
-        std::fs::write(
-            folder.path().join("rule.yaml"),
-            format!("{:#}", rule(demo, "Pod", "", "deny", "container.securityContext.privileged == true")),
-        )?;
+        std::fs::write(folder.path().join("rule.yaml"), format!("{:#}", no_privileged(demo, "securityContext")))?;
         std::fs::write(folder.path().join("web.yaml"), format!("{:#}", deployment("shop")))?;
         let program = prepare::static_program()?;
         println!("$ portal check -r rule.yaml web.yaml");
@@ -376,6 +368,13 @@ fn rule(name: &str, kind: &str, group: &str, enforcement: &str, expression: &str
         "metadata": {"name": name, "labels": {LABEL: demo}},
         "spec": {"match": {"gvk": [{"group": group, "kind": kind}]}, "enforcementAction": enforcement, "rule": expression},
     })
+}
+
+/// No privileged containers. `field` is what the author calls the security context.
+fn no_privileged(name: &str, field: &str) -> Value {
+    let mut rule = rule(name, "Pod", "", "deny", &format!("container.{field}.privileged == true"));
+    rule["spec"]["message"] = json!("container {{ container.name }} is privileged");
+    rule
 }
 
 fn pod(name: &str, image: &str, privileged: bool) -> Value {
