@@ -239,7 +239,7 @@ fn condition(random: &mut Random, own: Option<&str>, depth: usize) -> String {
     match random.below(if depth == 0 { 4 } else { 9 }) {
         0 => format!("len({}) > 0", list(random, own, None)),
         1 => format!("{} == nil", by_name(random, own)),
-        2 => format!("{}.spec.target != nil", by_name(random, own)),
+        2 => format!("{}.metadata.labels.target != nil", by_name(random, own)),
         3 => format!("any({}, .metadata.name == metadata.name)", list(random, own, None)),
         4 => format!("({}) && ({})", below(random), below(random)),
         5 => format!("({}) || ({})", below(random), below(random)),
