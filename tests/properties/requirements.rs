@@ -112,7 +112,7 @@ fn requirements_hold_all_that_evaluation_touches() {
         Ok(())
     });
     let counts = [lookups.get(), matches.get(), consistent.get()];
-    assert!(counts.iter().all(|count| *count > 50), "lookups, matches, consistent: {counts:?}");
+    assert!(counts.iter().all(|count| *count > 100), "lookups, matches, consistent: {counts:?}");
 }
 
 /// Everything that was asked is in the answer, and the rule may ask it.
