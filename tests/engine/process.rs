@@ -153,6 +153,15 @@ impl Engine {
         }
     }
 
+    /// What it has taken of the processors.
+    pub(super) fn processor_time(&self) -> Duration {
+        let stat = std::fs::read_to_string(format!("/proc/{}/stat", self.child.id())).unwrap();
+        // Behind the name, which may have anything in it.
+        let words: Vec<&str> = stat.rsplit_once(") ").unwrap().1.split(' ').collect();
+        let ticks: u64 = [words[11], words[12]].map(|word| word.parse::<u64>().unwrap()).iter().sum();
+        Duration::from_millis(ticks * 10)
+    }
+
     /// The most memory that it has ever held, in bytes.
     pub(super) fn peak_memory(&self) -> u64 {
         let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id())).unwrap();

@@ -1,6 +1,6 @@
 //! Bodies that are deep, large, or made to cost more than they weigh.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use expect_test::expect;
 use serde_json::json;
@@ -126,11 +126,13 @@ fn a_pod_of_thousands_of_containers_that_violate_already_is_judged_in_time() {
     review["request"]["object"]["metadata"]["labels"] = json!({"a": "b"});
     let body = review.to_string();
     for judging in [&corpus.closed.judging, &corpus.open.judging] {
-        let began = Instant::now();
+        let before = judging.engine.processor_time();
         let answer = judging.caller().review(&body).unwrap();
-        // The API server waits for five seconds.
-        assert!(began.elapsed() < Duration::from_secs(5), "{:?}", began.elapsed());
         assert!(answer.body.len() < 64 << 10, "{} bytes", answer.body.len());
+        assert_eq!(answer.response()["allowed"], true, "{}", answer.body);
+        // Of the processors, because the machine may be busy. To ask about each of them anew would take minutes.
+        let spent = judging.engine.processor_time() - before;
+        assert!(spent < Duration::from_secs(5), "{spent:?}");
     }
     corpus.send(
         &post(CLUSTER, super::pod(json!({"containers": containers})).to_string()),
