@@ -317,12 +317,12 @@ impl<'a, 'm> Evaluation<'a, 'm> {
             }
             Kind::Sequence(ops) => ops.iter().try_fold(Value::Nil, |_, op| self.run(op, frame)),
             Kind::Array(ops) => {
-                let mut values = self.machine.buffer();
-                for op in ops {
-                    values.push(self.run(op, frame)?).map_err(fail)?;
+                let values = self.machine.fill(ops.len(), Value::Nil).map_err(fail)?;
+                for (place, op) in values.iter_mut().zip(ops) {
+                    *place = self.run(op, frame)?;
                 }
                 self.machine.count_elements(ops.len() as u64).map_err(fail)?;
-                Ok(Value::List(values.finish()))
+                Ok(Value::List(values))
             }
             Kind::Map(pairs) => {
                 let mut entries = self.machine.buffer();

@@ -132,10 +132,11 @@ pub(crate) enum Kind {
         needle: Box<Op>,
         haystack: Box<Op>,
     },
-    /// `in` with a list of text that is known.
+    /// `in` with a list of text that is known, and of nil.
     InTexts {
         needle: Box<Op>,
         texts: Box<[Box<str>]>,
+        or_nil: bool,
     },
     /// `in` a range of versions that is known.
     InRange {

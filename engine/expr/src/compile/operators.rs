@@ -244,7 +244,7 @@ impl<'s> Compiler<'s> {
             Binary::GreaterOrEqual => Kind::Compare { comparison: Comparison::GreaterOrEqual, left, right },
             Binary::In => match (range, texts_of(&right)) {
                 (Some(range), _) => Kind::InRange { needle: left, range: range.into() },
-                (None, Some(texts)) => Kind::InTexts { needle: left, texts },
+                (None, Some((texts, or_nil))) => Kind::InTexts { needle: left, texts, or_nil },
                 (None, None) => Kind::In { needle: left, haystack: right },
             },
             Binary::Matches => match regex {
@@ -452,16 +452,15 @@ fn arithmetic_of(operator: Binary) -> Arithmetic {
     }
 }
 
-/// The texts of an array of nothing but constant texts.
-fn texts_of(haystack: &Op) -> Option<Box<[Box<str>]>> {
+/// The texts of an array of nothing but constant texts and nil, and whether there is a nil.
+fn texts_of(haystack: &Op) -> Option<(Box<[Box<str>]>, bool)> {
     let Kind::Array(elements) = &haystack.kind else { return None };
-    elements
-        .iter()
-        .map(|element| match &element.kind {
-            Kind::Constant(Constant::Text(text)) => Some(text.clone()),
-            _ => None,
-        })
-        .collect()
+    let is_nil = |element: &Op| matches!(element.kind, Kind::Constant(Constant::Nil));
+    let texts = elements.iter().filter(|element| !is_nil(element)).map(|element| match &element.kind {
+        Kind::Constant(Constant::Text(text)) => Some(text.clone()),
+        _ => None,
+    });
+    Some((texts.collect::<Option<_>>()?, elements.iter().any(is_nil)))
 }
 
 pub(super) fn name_of(operator: Binary) -> &'static str {

@@ -38,7 +38,7 @@ impl<'a> Evaluation<'a, '_> {
             Kind::Empty { operand, negated } => self.empty(operand, *negated, frame),
             Kind::Compare { comparison, left, right } => self.compare(op, *comparison, left, right, frame),
             Kind::In { needle, haystack } => self.contained(op, needle, haystack, frame),
-            Kind::InTexts { needle, texts } => self.in_texts(needle, texts, frame),
+            Kind::InTexts { needle, texts, or_nil } => self.in_texts(needle, texts, *or_nil, frame),
             Kind::InRange { needle, range } => self.in_range(op, needle, range, frame),
             Kind::Matches { subject, pattern } => self.matches(op, subject, pattern, frame),
             Kind::MatchesConstant { subject, regex } => self.matches_constant(op, subject, regex, frame),
@@ -93,10 +93,16 @@ impl<'a> Evaluation<'a, '_> {
     }
 
     #[inline(never)]
-    fn in_texts(&self, needle: &'a Op, texts: &[Box<str>], frame: &Frame<'a>) -> Result<bool, Stopped> {
+    fn in_texts(
+        &self,
+        needle: &'a Op,
+        texts: &[Box<str>],
+        or_nil: bool,
+        frame: &Frame<'a>,
+    ) -> Result<bool, Stopped> {
         match self.operand(needle, frame)? {
             Value::Text(needle) => Ok(texts.iter().any(|text| **text == *needle)),
-            _ => Ok(false),
+            needle => Ok(or_nil && needle.is_nil()),
         }
     }
 

@@ -18,6 +18,10 @@ fn nil_has_every_field_and_is_false_and_empty() {
     check("any(object.missing, true)", "false");
     check("all(object.missing, false)", "true");
     check("'x' in object.missing", "false");
+    check("object.missing in [nil, 'x']", "true");
+    check("object.missing in ['x']", "false");
+    check("'' in [nil, 'x'] or 'y' in [nil, 'x']", "false");
+    check("[1, 'x', 1.5] | map(# in [nil, 'x'])", "[false true false]");
     check("object.missing", "<nil>");
 }
 
