@@ -11,11 +11,14 @@ use std::fmt;
 use std::sync::Arc;
 
 use portal_crds::{EnforcementAction, Severity};
-use portal_document::Node;
+use portal_document::{Document, Node};
 use portal_expr::{Arena, Limits, Value};
 
 use crate::{
-    context::{CONTAINER, METADATA, OBJECT, REQUEST, ROOTS, SECURITY_CONTEXT, SPEC, pod::ContainerType},
+    context::{
+        CONTAINER, METADATA, OBJECT, REQUEST, ROOTS, SECURITY_CONTEXT, SPEC,
+        pod::{ContainerType, Pod},
+    },
     evaluate::{
         host::{Names, RuleHost},
         saw::{MAX_SEEN, describe},
@@ -89,6 +92,26 @@ pub(crate) struct Means<'a> {
     pub(crate) is_over: &'a dyn Fn() -> bool,
 }
 
+/// What every rule is asked with about an event.
+struct Asking<'a> {
+    means: Means<'a>,
+    event: &'a Event<'a>,
+    /// Where evaluations make their values. Nothing is in it between them.
+    arena: Arena,
+    /// The object as the last rule saw it, which is as nearly all see it.
+    seen: Option<Seen<'a>>,
+}
+
+/// An object as rules of a kind see it.
+struct Seen<'a> {
+    judged: &'a JudgedKind,
+    pod: Option<Pod<'a>>,
+    security_context: Option<Node<'a>>,
+    metadata: Option<Node<'a>>,
+    /// The metadata of the pods that it makes, which takes the place of its own.
+    made_metadata: Option<Document>,
+}
+
 /// Who asks is told in words of so many containers that violate a rule. Of the others it is only said that they do: a body of some
 /// megabytes holds tens of thousands of them.
 const MAX_TOLD: usize = 100;
@@ -111,8 +134,7 @@ pub fn evaluate_until(
     is_over: &dyn Fn() -> bool,
 ) -> Evaluation {
     let mut evaluation = Evaluation::default();
-    let means = Means { lookup, limits, is_over };
-    let mut arena = Arena::new();
+    let mut asking = Asking::new(Means { lookup, limits, is_over }, event);
     let mut is_late = false;
     for (number, rule, judged) in rules.numbered(event.kind) {
         is_late = is_late || is_over();
@@ -122,7 +144,7 @@ pub fn evaluate_until(
                 true
             }
             true => false,
-            false => evaluation.consider(rule, judged, means, event, &mut arena),
+            false => evaluation.consider(rule, judged, &mut asking),
         };
         if is_asked {
             evaluation.asked.push(number);
@@ -138,7 +160,7 @@ pub fn evaluate_until(
 /// Judges an event by one rule, if that is for it.
 pub(crate) fn evaluate_rule(rule: &Rule, judged: &JudgedKind, means: Means<'_>, event: &Event<'_>) -> Evaluation {
     let mut evaluation = Evaluation::default();
-    evaluation.consider(rule, judged, means, event, &mut Arena::new());
+    evaluation.consider(rule, judged, &mut Asking::new(means, event));
     evaluation
 }
 
@@ -150,16 +172,35 @@ fn is_for(rule: &Rule, judged: &JudgedKind, event: &Event<'_>) -> bool {
         && !(judged.expanded && event.subresource.is_some())
 }
 
+impl<'a> Asking<'a> {
+    fn new(means: Means<'a>, event: &'a Event<'a>) -> Asking<'a> {
+        Asking { means, event, arena: Arena::new(), seen: None }
+    }
+}
+
+impl<'a> Seen<'a> {
+    fn of(judged: &'a JudgedKind, event: &Event<'a>) -> Seen<'a> {
+        let object = event.judged();
+        let pod = judged.template.as_ref().zip(object).map(|(template, object)| template.pod(object));
+        Seen {
+            judged,
+            pod,
+            security_context: pod.and_then(|pod| pod.spec?.get_str("securityContext")),
+            metadata: object.and_then(|object| object.get_str("metadata")),
+            made_metadata: pod.filter(|_| judged.expanded).and_then(|pod| pod.metadata_of_made(event)),
+        }
+    }
+
+    /// Whether rules of another kind see the same.
+    fn is_alike(&self, judged: &JudgedKind) -> bool {
+        (&self.judged.template, self.judged.expanded) == (&judged.template, judged.expanded)
+    }
+}
+
 impl Evaluation {
     /// Asks a rule, if it is for the event. Returns whether it was.
-    fn consider(
-        &mut self,
-        rule: &Rule,
-        judged: &JudgedKind,
-        means: Means<'_>,
-        event: &Event<'_>,
-        arena: &mut Arena,
-    ) -> bool {
+    fn consider<'a>(&mut self, rule: &Rule, judged: &'a JudgedKind, asking: &mut Asking<'a>) -> bool {
+        let Asking { means, event, .. } = *asking;
         if !is_for(rule, judged, event) {
             return false;
         }
@@ -170,7 +211,7 @@ impl Evaluation {
             Verdict::AskNamespace => self.ask_namespace(rule, means.lookup, event) == Some(true),
         };
         if is_match {
-            self.judge(rule, judged, means, event, arena);
+            self.judge(rule, judged, asking);
         }
         // Whether it is for the event may have been what could not be found out.
         is_match || self.failures.len() > failures
@@ -214,25 +255,25 @@ impl Evaluation {
         }
     }
 
-    fn judge(&mut self, rule: &Rule, judged: &JudgedKind, means: Means<'_>, event: &Event<'_>, arena: &mut Arena) {
-        let object = event.judged();
+    fn judge<'a>(&mut self, rule: &Rule, judged: &'a JudgedKind, asking: &mut Asking<'a>) {
+        let object = asking.event.judged();
         if object.is_none() && rule.needs_object {
-            return self.fail(rule, None, EvaluationError::NoObject(event.judged_field()));
+            return self.fail(rule, None, EvaluationError::NoObject(asking.event.judged_field()));
         }
-        let pod = judged.template.as_ref().zip(object).map(|(template, object)| template.pod(object));
-        let made_metadata = pod.filter(|_| judged.expanded).and_then(|pod| pod.metadata_of_made(event));
-        let metadata = match &made_metadata {
-            Some(metadata) => Some(metadata.root()),
-            None => object.and_then(|object| object.get_str("metadata")),
-        };
+        let Asking { means, event, arena, seen } = asking;
+        let (means, event) = (*means, *event);
+        if !seen.as_ref().is_some_and(|seen| seen.is_alike(judged)) {
+            *seen = None;
+        }
+        let seen = &*seen.get_or_insert_with(|| Seen::of(judged, event));
+        let pod = seen.pod;
+        let metadata = seen.made_metadata.as_ref().map(Document::root).or(seen.metadata);
         let mut roots = [Value::Nil; ROOTS];
         roots[usize::from(OBJECT.0)] = value_of(object);
         roots[usize::from(METADATA.0)] = value_of(metadata);
         roots[usize::from(REQUEST.0)] = value_of(event.request.map(Visible::root));
-        if let Some(spec) = pod.and_then(|pod| pod.spec) {
-            roots[usize::from(SPEC.0)] = Value::from_node(spec);
-            roots[usize::from(SECURITY_CONTEXT.0)] = value_of(spec.get_str("securityContext"));
-        }
+        roots[usize::from(SPEC.0)] = value_of(pod.and_then(|pod| pod.spec));
+        roots[usize::from(SECURITY_CONTEXT.0)] = value_of(seen.security_context);
         let mut run = |evaluation: &mut Evaluation, container: Option<(ContainerType, Node<'_>)>| {
             let mut roots = roots;
             if let Some((_, container)) = container {

@@ -1,7 +1,7 @@
 //! Answers for what an expression names while a rule is evaluated: roots, sugar, lookups.
 
 use std::borrow::Cow;
-use std::cell::RefCell;
+use std::cell::{OnceCell, RefCell};
 use std::sync::Arc;
 
 use portal_document::Node;
@@ -28,8 +28,8 @@ pub(crate) struct RuleHost<'a> {
     pod: Option<Pod<'a>>,
     roots: [Value<'a>; ROOTS],
     names: Names<'a>,
-    /// What lookups found, for as long as the evaluation works with it.
-    found: Kept<Arc<Object<'static>>>,
+    /// What lookups found, for as long as the evaluation works with it. Made by the first one: most rules look nothing up.
+    found: OnceCell<Kept<Arc<Object<'static>>>>,
     /// What was asked. Written by calls.
     reads: RefCell<Vec<Query>>,
     /// What could not be answered without asking the API server. Written by calls.
@@ -84,7 +84,7 @@ impl<'a> RuleHost<'a> {
         names: Names<'a>,
     ) -> RuleHost<'a> {
         let (reads, needs) = (RefCell::default(), RefCell::default());
-        RuleHost { rule, event, lookup, pod, roots, names, found: Kept::new(), reads, needs }
+        RuleHost { rule, event, lookup, pod, roots, names, found: OnceCell::new(), reads, needs }
     }
 
     pub(super) fn names(&self) -> Names<'a> {
@@ -177,7 +177,7 @@ impl<'a> RuleHost<'a> {
         };
         let mut nodes: Vec<Node<'_>> = found
             .into_iter()
-            .map(|object| self.found.alloc(object).root())
+            .map(|object| self.found.get_or_init(Kept::new).alloc(object).root())
             .filter(|object| !is_overlaid || !is_namesake(*object))
             .collect();
         if let Some(incoming) =
