@@ -4,6 +4,7 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, LazyLock};
 
+use portal_document::Interner;
 use portal_expr::{Field, Object, ObjectId, Schema, Shape, Words};
 
 use super::{
@@ -125,8 +126,13 @@ const UNPATTERNED: [&str; 24] = [
 /// All types, for all rules.
 pub(crate) static TYPES: LazyLock<Types> = LazyLock::new(Types::read);
 
+/// What is around the objects of an AdmissionReview, beside what rules see of it.
+const AROUND_OBJECTS: [&str; 7] =
+    ["AdmissionReview", "admission.k8s.io/v1", "request", "requestKind", "requestResource", "resource", "options"];
+
 impl Types {
     fn read() -> Types {
+        AROUND_OBJECTS.into_iter().for_each(share);
         let mut builder = Builder { schema: Schema::new(), ids: HashMap::new() };
         builder.schema.set_unpatterned(UNPATTERNED);
         builder.schema.set_defaults(DEFAULTS);
@@ -233,10 +239,11 @@ impl Builder {
                 if shape == Shape::Any && INT_OR_TEXT.contains(&field.trim_end_matches('!')) {
                     shape = Shape::OneOf(vec![Shape::Int, Shape::Text]);
                 }
-                match field.strip_suffix('!') {
-                    Some(field) => fields.insert(field.to_owned(), Field::required(shape)),
-                    None => fields.insert(field.to_owned(), Field::optional(shape)),
+                let (name, field) = match field.strip_suffix('!') {
+                    Some(name) => required(name, shape),
+                    None => optional(field, shape),
                 };
+                fields.insert(name, field);
             }
             self.schema.set_fields(self.ids[name], fields);
         }
@@ -251,6 +258,7 @@ impl Builder {
             return Shape::map(self.shape(value));
         }
         if let Some(words) = inside("text(", ')') {
+            words.split('|').for_each(share);
             return Shape::word(words.split('|'));
         }
         match text {
@@ -354,11 +362,20 @@ impl Builder {
 }
 
 fn required(name: &str, shape: Shape) -> (String, Field) {
+    share(name);
     (name.to_owned(), Field::required(shape))
 }
 
 fn optional(name: &str, shape: Shape) -> (String, Field) {
+    share(name);
     (name.to_owned(), Field::optional(shape))
+}
+
+/// Adds what Kubernetes calls something to what documents share. Requests may not add to that, or somebody could fill it, and they are
+/// made of little else.
+fn share(name: &str) {
+    // Without room for it, it stays in each document.
+    let _ = Interner::global().intern(name);
 }
 
 /// Versions of groups, some of which are gone.
@@ -366,6 +383,7 @@ const VERSIONS: [&str; 8] = ["v1alpha1", "v1beta1", "v1beta2", "v1beta3", "v1", 
 
 /// What the kinds say that a rule names.
 fn of_kind(word: &str) -> Shape {
+    share(word);
     let left_out = word.split_once('/').into_iter().flat_map(|(group, own)| {
         let others = VERSIONS.into_iter().filter(move |version| *version != own);
         others.map(move |version| (format!("{group}/{version}"), format!("write `version: {version}` in `match.gvk`")))
