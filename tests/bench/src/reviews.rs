@@ -28,6 +28,22 @@ pub fn created_pod() -> Value {
             container["securityContext"]["capabilities"] = json!({"drop": ["ALL"]});
         }
     }
+    let proxy = &mut pod["spec"]["containers"][1];
+    proxy["args"] =
+        json!(["--config-path", "/etc/envoy/envoy.yaml", "--service-cluster", "checkout", "--log-level", "warning"]);
+    proxy["env"] = ["metadata.name", "metadata.namespace", "spec.serviceAccountName", "status.podIP"]
+        .map(|path| {
+            let name = path.replace('.', "_").to_uppercase();
+            json!({"name": name, "valueFrom": {"fieldRef": {"apiVersion": "v1", "fieldPath": path}}})
+        })
+        .into();
+    proxy["ports"] = json!([
+        {"containerPort": 15001, "name": "proxy", "protocol": "TCP"}, {"containerPort": 15021, "name": "health", "protocol": "TCP"},
+    ]);
+    proxy["readinessProbe"] = json!({
+        "failureThreshold": 30, "httpGet": {"path": "/healthz/ready", "port": 15021, "scheme": "HTTP"},
+        "initialDelaySeconds": 1, "periodSeconds": 2, "successThreshold": 1, "timeoutSeconds": 3,
+    });
     for name in ["serviceAccount", "serviceAccountName"] {
         pod["spec"][name] = json!("default");
     }

@@ -93,13 +93,7 @@ impl<'a> Evaluation<'a, '_> {
     }
 
     #[inline(never)]
-    fn in_texts(
-        &self,
-        needle: &'a Op,
-        texts: &[Box<str>],
-        or_nil: bool,
-        frame: &Frame<'a>,
-    ) -> Result<bool, Stopped> {
+    fn in_texts(&self, needle: &'a Op, texts: &[Box<str>], or_nil: bool, frame: &Frame<'a>) -> Result<bool, Stopped> {
         match self.operand(needle, frame)? {
             Value::Text(needle) => Ok(texts.iter().any(|text| **text == *needle)),
             needle => Ok(or_nil && needle.is_nil()),
