@@ -22,6 +22,7 @@ pub(super) fn measure(measuring: &Measuring<'_>) -> anyhow::Result<Vec<Row>> {
 fn rows(measuring: &Measuring<'_>) -> anyhow::Result<Vec<Row>> {
     let stage = Stage::set(measuring)?;
     let mut rows = serving::measure(&stage)?;
+    rows.extend(measuring.programs.run("judge", &[&stage.path("review.json")])?);
     rows.extend(creates::measure(&stage)?);
     rows.extend(hostile::measure(&stage)?);
     rows.extend(life::measure(&stage)?);

@@ -41,7 +41,7 @@ impl Programs {
     }
 
     /// Runs one and returns its rows.
-    fn run(&self, name: &str, arguments: &[&Path]) -> anyhow::Result<Vec<Row>> {
+    pub(super) fn run(&self, name: &str, arguments: &[&Path]) -> anyhow::Result<Vec<Row>> {
         let path = self.build(name, &[])?;
         let output = Command::new(&path)
             .args(arguments)

@@ -41,7 +41,6 @@ pub(super) fn measure(stage: &Stage) -> anyhow::Result<Vec<Row>> {
     let engine = Contestant { address: webhook.address.clone(), process: webhook.engine.process.id() };
     let echo = (Contestant { address: echo.address.clone(), process: echo.process.id() }, echo);
     let parse = (Contestant { address: parse.address.clone(), process: parse.process.id() }, parse);
-    let asleep = stage.sleep()?;
     let mut rates = [0.0; 3];
     for (rate, contestant) in rates.iter_mut().zip([&engine, &echo.0, &parse.0]) {
         *rate = contestant.ask(stage, &WARM)?.per_second;
@@ -63,7 +62,6 @@ pub(super) fn measure(stage: &Stage) -> anyhow::Result<Vec<Row>> {
     let answered = || webhook.engine.metric("portal_admission_requests_total{decision=\"allowed\"}");
     let rest = (MANY - answered()).max(1.0).to_string();
     engine.ask(stage, &["--connections", CONNECTIONS, "--requests", &rest])?;
-    drop(asleep);
     let memory = webhook.engine.process.memory()?;
     rows.push(Row {
         what: "memory after 1,000,000 requests".to_owned(),

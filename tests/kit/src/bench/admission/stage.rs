@@ -8,14 +8,16 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, bail};
+use k8s_openapi::ByteString;
 use portal_test_kit::certificates::Authority;
 use portal_test_kit::held::{dying_with_us, free_port};
 use portal_test_kit::{Cluster, Size, prepare, repository};
 use serde::Deserialize;
+use serde_json::json;
 use tempfile::TempDir;
 
 use super::super::Measuring;
-use super::super::process::{Engine, Process, signal};
+use super::super::process::{Engine, Process};
 
 pub(super) struct Stage {
     pub(super) cluster: Cluster,
@@ -60,9 +62,6 @@ pub(super) struct Quantiles {
     pub(super) max: f64,
 }
 
-/// Keeps the cluster from taking processors while this lives.
-pub(super) struct Asleep(Vec<u32>);
-
 /// Where servers run, and where those who ask. Each has a processor for itself.
 pub(super) const SERVERS: &str = "0";
 pub(super) const CLIENTS: &str = "1";
@@ -98,7 +97,45 @@ impl Stage {
             fs::write(folder.path().join(name), text)?;
         }
         let cluster = Cluster::start(Size::Core)?;
-        Ok(Stage { cluster, details: measuring.programs.details, folder, portal, load, echo })
+        // Without a controller nobody else makes it, and pods need one.
+        cluster.kubectl(&["create", "serviceaccount", "default"])?;
+        let stage = Stage { cluster, details: measuring.programs.details, folder, portal, load, echo };
+        stage.take_review()?;
+        Ok(stage)
+    }
+
+    /// Creates a pod, and keeps the review of it that the API server sends.
+    fn take_review(&self) -> anyhow::Result<()> {
+        let review = self.path("review.json");
+        let flags = ["--parse", "--save", review.to_str().context("the folder has a name")?];
+        let echo = self.echo(SERVERS, &flags)?;
+        let authority = ByteString(fs::read(self.path("ca.crt"))?);
+        let configuration = json!({
+            "apiVersion": "admissionregistration.k8s.io/v1", "kind": "ValidatingWebhookConfiguration",
+            "metadata": {"name": "reviews"},
+            "webhooks": [{
+                "name": "reviews.portal.io", "admissionReviewVersions": ["v1"], "sideEffects": "None",
+                "clientConfig": {"url": format!("https://{}/", echo.address), "caBundle": authority},
+                "rules": [{"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["pods"]}],
+            }],
+        });
+        let made_up = fs::metadata(&review)?.modified()?;
+        self.cluster.kubectl_with_input(&["create", "--filename", "-"], &configuration.to_string())?;
+        let pod = self.path("pod.json").display().to_string();
+        let deadline = Instant::now() + START_TIMEOUT;
+        // The API server takes a moment to follow its own configuration.
+        while fs::metadata(&review)?.modified()? == made_up {
+            if Instant::now() > deadline {
+                bail!("the API server sends no review");
+            }
+            self.cluster.kubectl(&["create", "--dry-run=server", "--filename", &pod])?;
+        }
+        self.cluster.kubectl(&["delete", "validatingwebhookconfiguration", "reviews"])?;
+        let bytes = fs::metadata(&review)?.len();
+        if !(9_500..10_500).contains(&bytes) {
+            bail!("the review has {bytes} bytes, and not about 10 KB");
+        }
+        Ok(())
     }
 
     /// A file of the folder.
@@ -168,15 +205,6 @@ impl Stage {
         }
         run(command.arg("--body").arg(self.path("pod.json")).args(flags))
     }
-
-    /// Stops the cluster until the end of what comes back: it has no part in what is measured.
-    pub(super) fn sleep(&self) -> anyhow::Result<Asleep> {
-        let processes = [self.cluster.process("kube-apiserver")?, self.cluster.process("etcd")?];
-        for process in processes {
-            signal(process, "STOP")?;
-        }
-        Ok(Asleep(processes.into()))
-    }
 }
 
 impl Outcome {
@@ -191,15 +219,6 @@ impl Outcome {
     /// Microseconds of processors for a request.
     pub(super) fn processor_microseconds(&self) -> f64 {
         self.processors.iter().sum::<f64>() / self.requests * 1e6
-    }
-}
-
-impl Drop for Asleep {
-    fn drop(&mut self) {
-        for process in &self.0 {
-            // An error means that it is gone.
-            let _ = signal(*process, "CONT");
-        }
     }
 }
 
