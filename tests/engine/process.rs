@@ -115,6 +115,23 @@ impl Engine {
         Some((head.split(' ').nth(1)?.parse().ok()?, body.to_owned()))
     }
 
+    /// Asserts again and again that it is ready. Returns how often it has said so.
+    pub(super) fn stays_ready_while(&self, goes_on: impl Fn() -> bool) -> u64 {
+        let (mut looks, mut last) = (0, Instant::now());
+        while goes_on() {
+            // On a machine that is busy an answer may take long. That there is none at all is something else.
+            match self.get("/readyz?verbose") {
+                Some((code, text)) => {
+                    assert_eq!(code, 200, "{text}");
+                    (looks, last) = (looks + 1, Instant::now());
+                }
+                None => assert!(last.elapsed() < Duration::from_secs(30), "it does not say whether it is ready"),
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        looks
+    }
+
     /// The value of a metric with its labels.
     pub(super) fn metric(&self, name: &str) -> i64 {
         let Some((_, text)) = self.get("/metrics") else { return 0 };

@@ -34,16 +34,7 @@ fn while_requests_flow(guarded: &Guarded, change: impl FnOnce()) -> Flowed {
     let kubeconfig = guarded.cluster.kubeconfig();
     std::thread::scope(|scope| {
         let requests = scope.spawn(|| runtime().block_on(ask(&kubeconfig, &is_over)));
-        let looks = scope.spawn(|| {
-            let mut looks = 0;
-            while !is_over.load(Ordering::Relaxed) {
-                let (code, text) = guarded.engine().get("/readyz?verbose").expect("it answers");
-                assert_eq!(code, 200, "{text}");
-                looks += 1;
-                std::thread::sleep(Duration::from_millis(20));
-            }
-            looks
-        });
+        let looks = scope.spawn(|| guarded.engine().stays_ready_while(|| !is_over.load(Ordering::Relaxed)));
         // Both end, whatever becomes of the change.
         let changed = std::panic::catch_unwind(std::panic::AssertUnwindSafe(change));
         is_over.store(true, Ordering::Relaxed);
