@@ -42,7 +42,10 @@ fn sends(entry: &ValidatingWebhook, resource: &WebhookResource, operation: Opera
     let is_for_class = target.ends_with(&path(class)) || target.ends_with("/validate");
     let selects = namespace.is_none_or(|namespace| selects_name(entry, namespace));
     let rules = entry.rules.as_deref().unwrap_or_default();
-    is_for_class && selects && rules.iter().any(|rule| covers(rule, resource, operation))
+    let is_exact = entry.match_policy.as_deref() == Some("Exact");
+    is_for_class
+        && selects
+        && rules.iter().any(|rule| covers(rule, resource, operation) && sends_versions(rule, resource, is_exact))
 }
 
 fn covers(rule: &RuleWithOperations, resource: &WebhookResource, operation: Operation) -> bool {
@@ -60,12 +63,26 @@ fn covers(rule: &RuleWithOperations, resource: &WebhookResource, operation: Oper
     let scope = if resource.kind.namespaced { "Namespaced" } else { "Cluster" };
     let resources = rule.resources.as_deref().unwrap_or_default();
     has(&rule.api_groups, &|group| group == resource.kind.group)
-        // The API server converts what is served in another version.
-        && has(&rule.api_versions, &|version| resource.versions().iter().any(|wanted| wanted == version))
         && has(&rule.operations, &|word| word == operation.name())
         // Of resources, `*` leaves the subresources out.
         && resources.iter().any(|word| (word == "*" && resource.subresource.is_none()) || is_resource(word))
         && rule.scope.as_deref().is_none_or(|word| word == "*" || word == scope)
+}
+
+/// Whether requests come in versions that a rule takes, whatever they were sent in. The API server converts to one that is listed, if it
+/// may.
+fn sends_versions(rule: &RuleWithOperations, resource: &WebhookResource, is_exact: bool) -> bool {
+    let (listed, wanted) = (rule.api_versions.as_deref().unwrap_or_default(), resource.versions());
+    let is_listed = |version: &String| listed.contains(version);
+    let is_any = listed.iter().any(|version| version == "*");
+    match (&resource.pinned, is_exact) {
+        // What comes in another version passes the rule by.
+        (Some(_), false) => !listed.is_empty() && listed.iter().all(|version| wanted.contains(version)),
+        // What is written in another version does not come at all.
+        (Some(_), true) => false,
+        (None, true) => is_any || wanted.iter().all(is_listed),
+        (None, false) => is_any || wanted.iter().any(is_listed),
+    }
 }
 
 /// Whether the name of a namespace is one that an entry selects. What its other labels are is not known here.
@@ -157,16 +174,32 @@ spec: {match: {gvk: [{kind: Service}]}, rule: object.spec.type == 'NodePort'}
         assert_eq!(first_gap(&nothing, &needs(PODS)).as_deref(), Some("CREATE of pods"));
     }
 
+    fn by_hand(resources: &str, operations: &str, version: &str, policy: &str) -> ValidatingWebhookConfiguration {
+        serde_json::from_value(serde_json::json!({"webhooks": [{
+            "name": "a.b.c", "admissionReviewVersions": ["v1"], "sideEffects": "None", "matchPolicy": policy,
+            "clientConfig": {"url": "https://engine/validate"},
+            "rules": [{"apiGroups": ["*"], "apiVersions": [version], "operations": [operations], "resources": [resources]}],
+        }]}))
+        .unwrap()
+    }
+
+    #[test]
+    fn what_comes_in_a_version_that_a_rule_does_not_take_is_not_sent_to_it() {
+        let is_sent = |rule: &str, version: &str, policy: &str| {
+            first_gap(&by_hand("*/*", "*", version, policy), &needs(rule)).is_none()
+        };
+        // It serves v1 and v2.
+        let unpinned = PINNED.replace("version: v1, ", "");
+        let pinned = ["v1", "v2", "*"].map(|version| is_sent(PINNED, version, "Equivalent"));
+        assert_eq!(pinned, [true, false, false]);
+        assert!(!is_sent(PINNED, "v1", "Exact") && !is_sent(PINNED, "*", "Exact"));
+        assert!(is_sent(&unpinned, "v1", "Equivalent") && is_sent(&unpinned, "*", "Exact"));
+        assert!(!is_sent(&unpinned, "v1", "Exact"));
+    }
+
     #[test]
     fn one_that_was_written_by_hand_may_say_it_with_stars() {
-        let hand = |resources: &str, operations: &str| -> ValidatingWebhookConfiguration {
-            serde_json::from_value(serde_json::json!({"webhooks": [{
-                "name": "a.b.c", "admissionReviewVersions": ["v1"], "sideEffects": "None",
-                "clientConfig": {"url": "https://engine/validate"},
-                "rules": [{"apiGroups": ["*"], "apiVersions": ["*"], "operations": [operations], "resources": [resources]}],
-            }]}))
-            .unwrap()
-        };
+        let hand = |resources: &str, operations: &str| by_hand(resources, operations, "*", "Equivalent");
         assert_eq!(first_gap(&hand("*/*", "*"), &needs(SCALE)), None);
         assert_eq!(first_gap(&hand("*", "*"), &needs(OWN)), None);
         // A star stands for no subresource.
