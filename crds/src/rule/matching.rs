@@ -99,7 +99,7 @@ pub struct GroupVersionKind {
     pub version: String,
 
     /// The kind, as a manifest spells it: `Pod`. `*` stands for every kind of the group that is served, also those that come later, without
-    /// what no rule may judge: leases, events, reviews and reports. The kinds of the core group are named one by one.
+    /// what no rule may judge: leases, events, reviews, reports and Portal's own kinds. The kinds of the core group are named one by one.
     #[schemars(length(min = 1, max = 63), extend("x-kubernetes-validations" = must(&[(
         "self.matches('^([*]|[A-Z][A-Za-z0-9]*)$')",
         "write the kind as a manifest does: `Pod`, not `pods`; `*` stands for every kind of a group that is named",

@@ -34,6 +34,8 @@ struct Inserted {
 pub(crate) enum MessageError {
     /// A `{{` without its `}}`, at this byte.
     Open(usize),
+    /// There are too many expressions in it.
+    Crowded,
     /// An expression is wrong.
     Expression(Error),
 }
@@ -44,6 +46,9 @@ const MAX_MESSAGE: usize = 2048;
 /// The longest value that is shown.
 const MAX_VALUE: usize = 256;
 
+/// How many expressions a message may have. Each may take as long as a rule.
+pub(crate) const MAX_EXPRESSIONS: usize = 16;
+
 impl Message {
     /// Compiles a message. Its expressions can use the variables that the rule declares.
     pub(crate) fn compile(
@@ -52,6 +57,9 @@ impl Message {
         schema: &Schema,
         engine: &dyn ExpressionEngine,
     ) -> Result<Message, MessageError> {
+        if text.matches("{{").count() > MAX_EXPRESSIONS {
+            return Err(MessageError::Crowded);
+        }
         let mut parts = Vec::new();
         let mut rest = text;
         while let Some(open) = rest.find("{{") {

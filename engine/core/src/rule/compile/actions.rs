@@ -4,9 +4,12 @@
 use portal_crds::{Action, ActionType, Front};
 
 use super::Compiler;
-use crate::rule::{
-    diagnostic::{Level, Step},
-    matching::parse_until,
+use crate::{
+    event::WHOLE_SUBRESOURCES,
+    rule::{
+        diagnostic::{Level, Step},
+        matching::parse_until,
+    },
 };
 
 impl Compiler<'_> {
@@ -61,6 +64,16 @@ impl Compiler<'_> {
         if matching.subresources.iter().any(|name| name.contains('/')) {
             let message = "write the part after the slash only: `exec`, not `pods/exec`";
             self.error(&["match", "subresources"], message.to_owned());
+        }
+        let has_no_labels = |name: &&String| !WHOLE_SUBRESOURCES.contains(&name.as_str()) && !name.contains('/');
+        if let Some(subresource) = matching.subresources.iter().find(has_no_labels)
+            && matching.label_selector.is_some()
+        {
+            let message = format!(
+                "what is sent to `{subresource}` has no labels, so that none of it would be judged: leave `labelSelector` out, or \
+                 leave `{subresource}` to a rule of its own"
+            );
+            self.error(&["match", "labelSelector"], message);
         }
         if self.source.id.namespace.is_some()
             && (matching.namespaces.is_some() || matching.namespace_selector.is_some())

@@ -8,6 +8,7 @@ pub(super) fn spared(group: &str, kind: &str) -> Option<&'static str> {
         ("authentication.k8s.io" | "authorization.k8s.io", kind) if kind.ends_with("Review") => {
             Some("reviews are questions to the API server")
         }
+        ("portal.io", _) => Some("a rule about rules could keep everybody from mending it"),
         ("wgpolicyk8s.io" | "openreports.io", _) => Some("reports say what violates rules"),
         _ => None,
     }
