@@ -3,7 +3,7 @@
 #[cfg(test)]
 mod tests;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use portal_document::Node;
 
@@ -27,7 +27,7 @@ pub struct Draft {
     pub id: RuleId,
     /// Whether it was not there before.
     pub is_new: bool,
-    /// Whether it says anything else than it did before. If not there is nothing to tell about it.
+    /// Whether it says anything else than it did before, or comes to this instance only now. If not there is nothing to tell about it.
     pub is_changed: bool,
     /// Whether it can be used as it is. What its author must be allowed to do is known only then.
     pub is_usable: bool,
@@ -40,8 +40,13 @@ pub struct Draft {
 const GROUP: &str = "portal.io";
 
 impl Draft {
-    /// Reads the review of a rule that is created or changed.
-    pub fn of(review: Node<'_>, kinds: &Kinds, language: &dyn ExpressionEngine) -> Result<Draft, ReviewError> {
+    /// Reads the review of a rule that is created or changed, in an instance that takes the rules with labels such as `is_taken` says.
+    pub fn of(
+        review: Node<'_>,
+        is_taken: &dyn Fn(&BTreeMap<String, String>) -> bool,
+        kinds: &Kinds,
+        language: &dyn ExpressionEngine,
+    ) -> Result<Draft, ReviewError> {
         let request = request_of(review)?;
         let is_new = match text(request, "operation") {
             Some("CREATE") => true,
@@ -50,8 +55,15 @@ impl Draft {
         };
         let kind = kind_of(request)?;
         let object = request.get_str("object").ok_or(ReviewError::Field("request.object"))?;
-        let before = request.get_str("oldObject").and_then(|before| before.get_str("spec"));
-        let is_changed = is_new || !object.get_str("spec").zip(before).is_some_and(|(spec, before)| spec.same(before));
+        let before = request.get_str("oldObject");
+        let labels = before.and_then(|before| before.get_str("metadata")?.get_str("labels")?.as_object());
+        let labels = labels.into_iter().flat_map(|labels| labels.iter());
+        let labels = labels.map(|(key, value)| (key.to_owned(), value.as_str().unwrap_or_default().to_owned()));
+        let before = before.and_then(|before| before.get_str("spec"));
+        // One that only now becomes a rule of this instance is new to it, whatever else stays the same.
+        let is_changed = is_new
+            || !is_taken(&labels.collect())
+            || !object.get_str("spec").zip(before).is_some_and(|(spec, before)| spec.same(before));
         let metadata = object.get_str("metadata");
         let field = |name: &str| metadata.and_then(|metadata| text(metadata, name)).map(str::to_owned);
         let namespace = field("namespace").or_else(|| text(request, "namespace").map(str::to_owned));
@@ -72,7 +84,12 @@ impl Draft {
 
     fn compiled(self, source: &RuleSource, kinds: &Kinds, language: &dyn ExpressionEngine) -> Draft {
         let (rule, diagnostics) = compile_rule(source, kinds, language);
-        let is_usable = !diagnostics.iter().any(|diagnostic| diagnostic.level == Level::Error);
+        if !source.spec.enabled {
+            // It does nothing. Enabling it is a change.
+            return Draft { diagnostics, ..self };
+        }
+        let is_wrong = |diagnostic: &Diagnostic| diagnostic.level == Level::Error || diagnostic.awaits_kind;
+        let is_usable = !diagnostics.iter().any(is_wrong);
         let mut needs = rule.as_ref().map(Requirements::of_author).unwrap_or_default();
         // Kinds that the group gets later are judged too, and nobody is asked then.
         for gvk in source.spec.matching.gvk.iter().filter(|gvk| gvk.kind == "*" && rule.is_some()) {

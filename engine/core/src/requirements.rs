@@ -163,7 +163,8 @@ impl Requirements {
         // Who may not read a kind must not learn of it through a rule.
         let judged = rule.judged.iter().map(|judged| (&judged.kind, own));
         let looked_up = rule.lookups.iter().flatten().map(|site| (&site.kind, namespace_of(rule, site)));
-        let reads = judged.chain(looked_up);
+        let selected_by = rule.matching.namespace_selector.iter().map(|selector| (&selector.kind, None));
+        let reads = judged.chain(looked_up).chain(selected_by);
         let reads = reads.map(|(kind, namespace)| ((kind.group.as_str(), kind.plural.as_str(), "list"), namespace));
         let acts = rule.actions.iter().flat_map(|action| verbs(rule, action)).map(|verb| (verb, own));
         reads.chain(acts).map(|(verb, namespace)| (permission(verb), namespace.map(str::to_owned))).collect()

@@ -2,11 +2,16 @@
 //! it reads: a rule must not show anybody what they could not see without it.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::{StreamExt as _, stream};
 use k8s_openapi::api::authorization::v1::{ResourceAttributes, SubjectAccessReview, SubjectAccessReviewSpec};
-use kube::{Api, Client, api::PostParams};
+use kube::{
+    Api, Client,
+    api::PostParams,
+    core::{Selector, SelectorExt as _},
+};
 use portal_cluster::{rules::snapshot::InForce, watch::explain};
 use portal_core::{
     authoring::Draft,
@@ -17,6 +22,7 @@ use portal_core::{
 };
 use portal_document::Node;
 use serde_json::Value;
+use tokio::sync::Semaphore;
 
 use super::judge::{About, Unanswerable, read_review};
 use crate::metrics::{EngineMetrics, RuleReview};
@@ -25,22 +31,24 @@ use crate::metrics::{EngineMetrics, RuleReview};
 #[derive(Clone)]
 pub struct Authors {
     /// What is asked who may do what.
-    pub client: Client,
+    client: Client,
     /// The kinds that are served, and how many rules each namespace has.
-    pub in_force: InForce,
-    /// How it judges.
-    pub settings: AuthorSettings,
-    /// What is counted.
-    pub metrics: EngineMetrics,
+    in_force: InForce,
+    settings: AuthorSettings,
+    metrics: EngineMetrics,
+    /// Whoever asks the API server takes a part of it.
+    questions: Arc<Semaphore>,
 }
 
 /// How rules are judged when they are written.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct AuthorSettings {
     /// What happens if an author may not read what the rule reads.
     pub check: AuthorCheck,
     /// How many rules a namespace may have.
     pub rules_per_namespace: usize,
+    /// The labels of the rules that the instance takes.
+    pub rule_selector: Selector,
 }
 
 /// What happens if the author of a rule may not do what the rule does.
@@ -66,16 +74,22 @@ struct User {
 /// How long all questions about an author may take together. Less than the API server waits for the answer.
 const DEADLINE: Duration = Duration::from_secs(2);
 
-/// How many questions are asked at a time.
+/// How many questions are asked at a time, for all authors together: whoever reaches the webhook may have made them up.
 const AT_A_TIME: usize = 16;
 
 impl Authors {
+    /// Judges rules for an instance with these settings.
+    pub fn new(client: Client, in_force: InForce, settings: AuthorSettings, metrics: EngineMetrics) -> Authors {
+        Authors { client, in_force, settings, metrics, questions: Arc::new(Semaphore::new(AT_A_TIME)) }
+    }
+
     /// Answers the review of a rule.
     pub async fn answer(&self, body: &[u8]) -> Result<Value, Unanswerable> {
         let document = read_review(body)?;
         let about = About::of(document.root())?;
         let snapshot = self.in_force.now();
-        let draft = Draft::of(document.root(), &snapshot.kinds, &ExprEngine)?;
+        let is_taken = |labels: &BTreeMap<String, String>| self.settings.rule_selector.matches(labels);
+        let draft = Draft::of(document.root(), &is_taken, &snapshot.kinds, &ExprEngine)?;
         let user = User::of(request_of(document.root())?)?;
         let mut warnings = draft.findings();
         let mut refusal = self.is_one_too_many(&draft);
@@ -98,10 +112,10 @@ impl Authors {
     /// Why a rule is one too many for its namespace. Only one that is not there yet can be.
     fn is_one_too_many(&self, draft: &Draft) -> Option<String> {
         let (namespace, most) = (draft.id.namespace.as_ref()?, self.settings.rules_per_namespace);
-        let is_full = draft.is_new && self.in_force.rules_of(namespace) >= most;
-        is_full.then(|| {
+        let count = self.in_force.rules_of(namespace);
+        (draft.is_new && count >= most).then(|| {
             format!(
-                "namespace {namespace} has {most} rules, and may have no more: delete one, or let --rules-per-namespace of the \
+                "namespace {namespace} has {count} rules, and may have {most}: delete one, or let --rules-per-namespace of the \
                  engine be raised"
             )
         })
@@ -154,6 +168,8 @@ impl Authors {
             ..SubjectAccessReview::default()
         };
         let api: Api<SubjectAccessReview> = Api::all(self.client.clone());
+        // An error would say that it was closed, and nobody does that.
+        let _permit = self.questions.acquire().await;
         let answer = api.create(&PostParams::default(), &review).await;
         let answer = answer.map_err(|error| explain("create", "subjectaccessreviews.authorization.k8s.io", &error))?;
         Ok(answer.status.is_some_and(|status| status.allowed))
@@ -175,7 +191,7 @@ fn enforced(draft: &Draft, missing: &[String]) -> Option<String> {
 fn words(permission: &Permission, namespace: Option<&str>) -> String {
     let Permission { group, resource, verb } = permission;
     let group = if group.is_empty() { String::new() } else { format!(".{group}") };
-    let place = namespace.map_or_else(|| "in every namespace".to_owned(), |name| format!("in namespace {name}"));
+    let place = namespace.map_or_else(|| "in the whole cluster".to_owned(), |name| format!("in namespace {name}"));
     format!("{verb} {resource}{group} {place}")
 }
 

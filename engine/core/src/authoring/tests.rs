@@ -22,7 +22,7 @@ fn cluster_rule(spec: &Value) -> Value {
 
 fn draft(review: &Value) -> Result<Draft, ReviewError> {
     let document = Document::parse(review.to_string().as_bytes(), &Options::default()).unwrap();
-    Draft::of(document.root(), Kinds::builtin(), &ExprEngine)
+    Draft::of(document.root(), &|_| true, Kinds::builtin(), &ExprEngine)
 }
 
 /// Compares what is said about a rule that somebody creates, and what they must be allowed to do.
@@ -97,6 +97,34 @@ fn a_change_that_leaves_the_spec_alone_is_none() {
     after["spec"]["rule"] = json!("container.tty");
     let changed = draft(&review("UPDATE", "portalclusterrules", &after, &before)).unwrap();
     assert!(changed.is_changed && changed.is_usable && !changed.is_new);
+}
+
+#[test]
+fn a_rule_that_becomes_one_of_the_instance_is_looked_at() {
+    let before = cluster_rule(&json!({"match": {"gvk": [{"kind": "Secret"}]}, "rule": "object.type == 'Opaque'"}));
+    let mut after = before.clone();
+    after["metadata"]["labels"] = json!({"team": "a"});
+    let of_team = |after: &Value, before: &Value| {
+        let review = review("UPDATE", "portalclusterrules", after, before).to_string();
+        let document = Document::parse(review.as_bytes(), &Options::default()).unwrap();
+        let is_taken = |labels: &BTreeMap<String, String>| labels.get("team").is_some_and(|team| team == "a");
+        Draft::of(document.root(), &is_taken, Kinds::builtin(), &ExprEngine).unwrap()
+    };
+    let drafted = of_team(&after, &before);
+    assert!(drafted.is_changed && !drafted.needs.is_empty());
+    let mut later = after.clone();
+    later["metadata"]["labels"]["more"] = json!("b");
+    assert!(!of_team(&later, &after).is_changed);
+}
+
+#[test]
+fn what_cannot_be_checked_now_is_not_usable_and_what_is_off_needs_nothing() {
+    let drafted =
+        |spec: &Value| draft(&review("CREATE", "portalclusterrules", &cluster_rule(spec), &Value::Null)).unwrap();
+    let kinds = json!({"gvk": [{"kind": "ConfigMap"}, {"group": "acme.io", "kind": "Vault"}]});
+    assert!(!drafted(&json!({"match": kinds, "rule": "object.metadata.name == 'a'"})).is_usable);
+    let off = drafted(&json!({"match": {"gvk": [{"kind": "Pod"}]}, "rule": "contaner.tty", "enabled": false}));
+    assert!(off.is_usable && off.needs.is_empty() && !off.findings().is_empty());
 }
 
 #[test]

@@ -309,6 +309,7 @@ spec:
   actions: [{type: label, key: a, value: b}]
 ",
         expect![[r#"
+            the author of pods may list /namespaces
             the author of pods may list /pods
             the author of pods may create /pods/eviction
             the author of pods may delete,list /secrets
