@@ -143,6 +143,18 @@ pub enum Error {
 }
 
 impl Settings {
+    /// The parts that have to be loaded before the engine is ready, beside those of admission.
+    fn parts(&self) -> Vec<Part> {
+        let mut parts = vec![Part::ApiServer, Part::Kinds];
+        if self.rules_from_cluster {
+            parts.extend([Part::ClusterRules, Part::Rules]);
+        }
+        if self.rules_folder.is_some() {
+            parts.push(Part::Folder);
+        }
+        parts
+    }
+
     /// Whether this engine may write anything to the cluster: the status of rules, reports, actions. Then one replica does so for
     /// all, and there is a Lease. Admission alone writes nothing.
     fn may_write(&self) -> bool {
@@ -161,8 +173,8 @@ where
     let registry = Registry::new();
     let (health, metrics) = (Health::default(), Metrics::register(&registry));
     let engine_metrics = EngineMetrics::register(&registry);
-    health.expect(&Part::ApiServer);
-    health.expect(&Part::Kinds);
+    // All of them before the first part runs: with some of them loaded and the others not yet known of, it would be ready.
+    settings.parts().iter().for_each(|part| health.expect(part));
     let (listener, listen) = bind(settings.listen, "--listen").await?;
     let admission = match settings.admission.clone() {
         Some(admission) => Some(Admission::prepare(admission, &health, &engine_metrics).await?),
@@ -211,7 +223,6 @@ where
         tasks.spawn(writer.run(Channels { reports: reports_in, counted, seen: seen_in }));
     }
     if let Some(path) = settings.rules_folder {
-        runtime.health.expect(&Part::Folder);
         tasks.spawn(folder::follow(path, updates.clone(), runtime.health.clone(), runtime.shutdown.clone()));
     }
     drop(updates);
@@ -287,17 +298,14 @@ impl Admission {
             DecisionLog::Off => Vec::new(),
             log => vec![Box::new(Stdout { all: log == DecisionLog::All })],
         };
+        let authors = AuthorSettings {
+            check: settings.author_check,
+            rules_per_namespace: engine.rules_per_namespace,
+            rule_selector: engine.rule_selector.clone(),
+        };
         let webhook = Webhook {
             judge: Judge { in_force: own.in_force.clone(), namespaces, settings: Arc::new(settings.judge) },
-            authors: Authors {
-                client: runtime.client.clone(),
-                in_force: own.in_force.clone(),
-                settings: AuthorSettings {
-                    check: settings.author_check,
-                    rules_per_namespace: engine.rules_per_namespace,
-                },
-                metrics: metrics.clone(),
-            },
+            authors: Authors::new(runtime.client.clone(), own.in_force.clone(), authors, metrics.clone()),
             tallies: own.tallies.clone(),
             health: runtime.health.clone(),
             outputs: Outputs::start(sinks, &metrics.sink_records_lost),
@@ -330,8 +338,6 @@ fn follow_rules(
     settings: &Settings,
     updates: &mpsc::Sender<Update>,
 ) -> mpsc::Receiver<(RuleId, Option<SeenRule>)> {
-    runtime.health.expect(&Part::ClusterRules);
-    runtime.health.expect(&Part::Rules);
     let (seen, seen_in) = mpsc::channel(QUEUE);
     let outlets = Outlets { updates: updates.clone(), seen };
     let selector = &settings.rule_selector;

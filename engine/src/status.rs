@@ -185,11 +185,10 @@ impl Writer {
                 Some((id, report)) = channels.reports.recv() => self.hear(id, report),
                 Some(id) = channels.counted.recv() => if self.rules.contains_key(&id) { self.counted.push(id) },
                 Some((id, seen)) = channels.seen.recv() => self.see(id, seen),
-                Some(written) = self.writes.join_next() => {
-                    if let Ok((id, written)) = written {
-                        self.wrote(id, written);
-                    }
-                }
+                Some(written) = self.writes.join_next() => match written {
+                    Ok((id, written)) => self.wrote(id, written),
+                    Err(error) => std::panic::resume_unwind(error.into_panic()),
+                },
                 () = &mut lookout => {}
                 () = &mut configuration => {}
                 changed = self.standings.changed() => match changed {

@@ -58,6 +58,8 @@ enum State {
     Well,
     /// It was well, or the process can do without it, and something is wrong.
     Unwell(String),
+    /// It ends, and whatever it still says changes nothing.
+    Ending,
 }
 
 impl Health {
@@ -117,7 +119,7 @@ impl Health {
 
     /// A part ends, because the process is to end: it is not ready any more.
     pub fn ends(&self, part: &Part) {
-        if self.change(part, |_| State::Starting(Some("it ends, because the process does".to_owned()))) {
+        if self.change(part, |_| State::Ending) {
             info!(%part, "Part ends");
         }
     }
@@ -129,7 +131,7 @@ impl Health {
 
     /// Whether everything that is needed was well once.
     pub fn is_ready(&self) -> bool {
-        !self.states().values().any(|state| matches!(state, State::Starting(_)))
+        !self.states().values().any(|state| matches!(state, State::Starting(_) | State::Ending))
     }
 
     /// Whether a part has nothing to complain about.
@@ -144,6 +146,7 @@ impl Health {
             let (mark, words) = match state {
                 State::Starting(None) => ('-', "not there yet".to_owned()),
                 State::Starting(Some(problem)) => ('-', problem.clone()),
+                State::Ending => ('-', "it ends, because the process does".to_owned()),
                 State::Well => ('+', "ok".to_owned()),
                 State::Unwell(problem) => ('!', problem.clone()),
             };
@@ -160,6 +163,9 @@ impl Health {
     /// Changes the state of a part. Returns whether it differs from the state before.
     fn change(&self, part: &Part, change: impl FnOnce(Option<&State>) -> State) -> bool {
         let mut parts = self.states();
+        if parts.get(part) == Some(&State::Ending) {
+            return false;
+        }
         let state = change(parts.get(part));
         parts.insert(part.clone(), state.clone()) != Some(state)
     }
@@ -237,6 +243,17 @@ mod tests {
         assert_eq!(health.report(), "[-]certificate it has expired\nnot ready\n");
         health.well(&Part::Certificate);
         assert!(health.is_ready());
+    }
+
+    #[test]
+    fn a_part_that_ends_is_never_well_again() {
+        let health = Health::default();
+        health.expect(&Part::Listener);
+        health.well(&Part::Listener);
+        health.ends(&Part::Listener);
+        health.well(&Part::Listener);
+        health.recovered(&Part::Listener);
+        assert_eq!(health.report(), "[-]listener it ends, because the process does\nnot ready\n");
     }
 
     #[test]

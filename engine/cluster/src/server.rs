@@ -1,7 +1,8 @@
 //! The one listener for people and machines that look after a process.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::net::SocketAddr;
+use std::pin::pin;
 use std::time::Duration;
 
 use axum::{
@@ -11,8 +12,18 @@ use axum::{
     response::IntoResponse,
     routing::get,
 };
+use hyper::server::conn::http1;
+use hyper_util::{
+    rt::{TokioIo, TokioTimer},
+    service::TowerToHyperService,
+};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
-use tokio::{net::TcpListener, runtime::Handle};
+use tokio::{
+    net::{TcpListener, TcpStream},
+    runtime::{Builder, Handle},
+    sync::oneshot,
+    task::{AbortHandle, JoinSet},
+};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
@@ -31,26 +42,89 @@ pub struct Served {
     pub registry: Registry,
 }
 
+/// How long a connection may last, and a head may take to come. Who asks again and again connects anew.
+const CONNECTION: Duration = Duration::from_secs(60);
+const HEAD: Duration = Duration::from_secs(5);
+
+/// What is read of one connection at a time.
+const READ_BUFFER: usize = 16 << 10;
+
+/// How many connections there may be. For one more the oldest is closed: probes come anew each time, and are answered at once.
+const CONNECTIONS: usize = 256;
+
+/// The pause after an error of the listener.
+const PAUSE: Duration = Duration::from_millis(100);
+
 /// How long those who have begun to ask may take at the end. A request that never becomes whole must not keep the process.
 const LAST_ANSWERS: Duration = Duration::from_secs(2);
 
-/// Answers until the end.
+/// Answers until the end. It has a thread of its own: whoever asks how the process is must be told while its work takes all others.
 pub async fn serve(listener: TcpListener, served: Served, shutdown: CancellationToken) {
+    let (process, (ended, has_ended)) = (Handle::current(), oneshot::channel());
+    std::thread::spawn(move || {
+        let runtime = Builder::new_current_thread().enable_all().build();
+        let served = runtime.and_then(|runtime| {
+            let listener = listener.into_std()?;
+            runtime.block_on(async { answer(TcpListener::from_std(listener)?, served, process, shutdown).await })
+        });
+        // Nobody waits if the process ends otherwise.
+        let _ = ended.send(served);
+    });
+    match has_ended.await {
+        Ok(Ok(())) => {}
+        Ok(Err(error)) => panic!("the listener ended: {error}"),
+        Err(_) => panic!("the listener panicked"),
+    }
+}
+
+async fn answer(
+    listener: TcpListener,
+    served: Served,
+    process: Handle,
+    shutdown: CancellationToken,
+) -> std::io::Result<()> {
+    let metrics = move |State(served): State<Served>| metrics_text(served, process.metrics().num_alive_tasks());
     let router = Router::new()
         .route("/healthz", get(|| async { "ok\n" }))
         .route("/readyz", get(ready))
-        .route("/metrics", get(metrics_text))
+        .route("/metrics", get(metrics))
         .with_state(served);
-    let server = axum::serve(listener, router).with_graceful_shutdown(shutdown.clone().cancelled_owned());
-    let too_late = async {
-        shutdown.cancelled().await;
-        tokio::time::sleep(LAST_ANSWERS).await;
+    let mut connections = JoinSet::new();
+    let mut oldest_first: VecDeque<AbortHandle> = VecDeque::new();
+    while let Some(accepted) = shutdown.run_until_cancelled(listener.accept()).await {
+        let Ok((stream, _)) = accepted else {
+            tokio::time::sleep(PAUSE).await;
+            continue;
+        };
+        while connections.try_join_next().is_some() {}
+        oldest_first.retain(|connection| !connection.is_finished());
+        if oldest_first.len() >= CONNECTIONS {
+            oldest_first.pop_front().inspect(AbortHandle::abort);
+        }
+        oldest_first.push_back(connections.spawn(converse(stream, router.clone(), shutdown.clone())));
+    }
+    drop(listener);
+    // Those that are not done by then are cut off.
+    let _ = tokio::time::timeout(LAST_ANSWERS, async { while connections.join_next().await.is_some() {} }).await;
+    Ok(())
+}
+
+/// Answers on one connection. When the process ends, what has been asked is answered and nothing more.
+async fn converse(stream: TcpStream, router: Router, shutdown: CancellationToken) {
+    let mut http = http1::Builder::new();
+    http.timer(TokioTimer::new()).header_read_timeout(HEAD).max_buf_size(READ_BUFFER);
+    let service = TowerToHyperService::new(router);
+    let mut connection = pin!(http.serve_connection(TokioIo::new(stream), service));
+    let answering = async {
+        tokio::select! {
+            ended = connection.as_mut() => return ended,
+            () = shutdown.cancelled() => {}
+        }
+        connection.as_mut().graceful_shutdown();
+        connection.await
     };
-    tokio::select! {
-        ended = server.into_future() => if let Err(error) = ended {
-            tracing::error!(%error, "The listener ended");
-        },
-        () = too_late => {}
+    if let Ok(Err(error)) = tokio::time::timeout(CONNECTION, answering).await {
+        tracing::debug!(%error, "A connection ended early");
     }
 }
 
@@ -81,8 +155,7 @@ async fn ready(State(served): State<Served>, Query(query): Query<HashMap<String,
     (status, text)
 }
 
-async fn metrics_text(State(served): State<Served>) -> impl IntoResponse {
-    let tasks = Handle::current().metrics().num_alive_tasks();
+async fn metrics_text(served: Served, tasks: usize) -> impl IntoResponse {
     served.metrics.tasks.set(tasks as i64);
     ([(header::CONTENT_TYPE, "text/plain; version=0.0.4")], metrics::text(&served.registry))
 }
