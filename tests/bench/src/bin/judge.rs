@@ -38,7 +38,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let policy = Policy { fail_open: false, max_enforcement: EnforcementAction::Deny, admit_existing: true };
     let judge = || {
         let evaluation = evaluate(&rules, &Nobody, &event, &limits);
-        Decision::of(&evaluation, &rules, &Nobody, &event, &limits, policy)
+        Decision::of(&evaluation, &rules, &Nobody, &event, &limits, policy, &|| false)
     };
     let decision = judge();
     if !decision.is_allowed() {
