@@ -19,8 +19,9 @@ pub trait OutputSink: Send + Sync {
     /// Its name, in metrics and logs.
     fn name(&self) -> SinkName;
 
-    /// Whether it wants to be told of such a decision. Called by whoever decides, so it must not take long.
-    fn wants(&self, record: &Record) -> bool;
+    /// Whether it wants to be told of such a decision, about which rules had something to say or not. Called by whoever decides, so it must
+    /// not take long.
+    fn wants(&self, decision: &str, has_rules: bool) -> bool;
 
     /// Writes a record. It may block: it has a thread of its own. What it cannot write is counted and not tried again.
     fn write(&self, record: &Record) -> io::Result<()>;
@@ -89,16 +90,15 @@ impl Outputs {
         Outputs { queues: queues.collect(), lost: lost.clone() }
     }
 
-    /// Whether anybody listens.
-    pub fn is_empty(&self) -> bool {
-        self.queues.is_empty()
-    }
-
-    /// Tells every sink that wants it. Never waits: what a full queue has no place for is counted as lost. A record that nobody wants
-    /// wakes no thread, and most are such.
-    pub fn send(&self, record: Record) {
-        let record = Arc::new(record);
-        for Queue { sink, records } in self.queues.iter().filter(|queue| queue.sink.wants(&record)) {
+    /// Tells every sink that wants it. Never waits: what a full queue has no place for is counted as lost. A record that nobody wants is
+    /// not even made, and most are such.
+    pub fn send(&self, decision: &str, has_rules: bool, record: impl FnOnce() -> Record) {
+        let mut wanting = self.queues.iter().filter(|queue| queue.sink.wants(decision, has_rules)).peekable();
+        if wanting.peek().is_none() {
+            return;
+        }
+        let record = Arc::new(record());
+        for Queue { sink, records } in wanting {
             if records.try_send(Arc::clone(&record)).is_err() {
                 self.lost.at(&sink.name()).inc();
             }
@@ -122,8 +122,8 @@ mod tests {
             SinkName::Stdout
         }
 
-        fn wants(&self, record: &Record) -> bool {
-            record.decision == "denied"
+        fn wants(&self, decision: &str, _: bool) -> bool {
+            decision == "denied"
         }
 
         fn write(&self, record: &Record) -> io::Result<()> {
@@ -132,9 +132,9 @@ mod tests {
         }
     }
 
-    fn record(time: f64, decision: &'static str) -> Record {
+    fn send(outputs: &Outputs, time: f64, decision: &'static str) {
         let nothing = String::new;
-        Record {
+        outputs.send(decision, true, || Record {
             time,
             decision,
             uid: nothing(),
@@ -146,7 +146,7 @@ mod tests {
             dry_run: false,
             rules: BTreeMap::new(),
             milliseconds: 0.0,
-        }
+        });
     }
 
     #[test]
@@ -155,10 +155,10 @@ mod tests {
         let (let_it, is_let) = blocking::channel();
         let (written, is_written) = blocking::channel();
         let outputs = Outputs::start(vec![Box::new(Slow(Mutex::new(is_let), written))], &lost);
-        outputs.send(record(0.0, "allowed"));
+        send(&outputs, 0.0, "allowed");
         // One of them is in its hands, if it was quick.
         for number in 0..QUEUE + 10 {
-            outputs.send(record(number as f64, "denied"));
+            send(&outputs, number as f64, "denied");
         }
         let lost = lost.at(&SinkName::Stdout).get() as usize;
         assert!((9..=11).contains(&lost), "{lost}");

@@ -56,6 +56,10 @@ match: {gvk: [{kind: Secret}]}
 rule: '"password" in object.data || "password" in object.stringData'
 message: "the password is {{ object.data.password }} {{ object.stringData.password }}"
 ---
+name: owned
+match: {gvk: [{kind: Namespace}], operations: [UPDATE]}
+rule: metadata.labels.env == "prod" && metadata.labels.owner == nil
+---
 name: widgets
 match: {gvk: [{group: acme.io, kind: Widget}]}
 rule: object.spec.size > 3
@@ -139,6 +143,9 @@ fn rules_decide_what_enters_a_cluster() {
     guarded.create("shop", &config_map("keep-me"), true, &[]);
     guarded.check(&["--namespace", "shop", "delete", "configmap", "keep-me"], "", false, &["keep: this one stays"]);
     guarded.check(&["--namespace", "shop", "delete", "configmap", "no-team"], "", true, &[]);
+    // All of them at once, of which the request names none.
+    let all = ["delete", "--raw", "/api/v1/namespaces/shop/configmaps"];
+    guarded.check(&all, "", false, &["keep: this one stays"]);
     guarded.check(
         &["--namespace", "shop", "exec", "good", "--", "id"],
         "",
@@ -212,6 +219,7 @@ fn an_instance_caps_its_rules_and_a_replica_answers_until_its_end() {
     guarded.engine().signal("-TERM");
     eventually("it is not ready", || guarded.engine().get("/readyz").is_some_and(|(code, _)| code == 503));
     guarded.create("shop", &bad, false, &["host-network: spec.hostNetwork is true"]);
+    assert_ne!(guarded.engine().get("/readyz").map(|(code, _)| code), Some(200));
     let Guarded { cluster, judging } = guarded;
     let (files, port) = judging.stop();
     // Nobody is there, and what rules may refuse is refused.
@@ -224,6 +232,18 @@ fn an_instance_caps_its_rules_and_a_replica_answers_until_its_end() {
     let judging = files.judge(Some(port), &cluster.kubeconfig(), &["--max-enforcement=warn"]);
     create(&bad).unwrap();
     assert_eq!(judging.engine.metric(r#"portal_admission_requests_total{decision="warned"}"#), 1);
+
+    // Namespaces that the instance does not serve are left alone. One that is to become one of the others is judged as such.
+    let (files, port) = judging.stop();
+    let _judging = files.judge(Some(port), &cluster.kubeconfig(), &["--namespace-selector=env=prod"]);
+    create(&pod("elsewhere", json!({"hostNetwork": true}))).unwrap();
+    let label = |name: &str| cluster.kubectl(&["label", "namespace", "shop", name, "--overwrite"]);
+    label("env=test").unwrap();
+    let refused = label("env=prod").unwrap_err().to_string();
+    assert!(refused.contains("owned: metadata.labels.owner is not set"), "{refused}");
+    label("owner=jane").unwrap();
+    label("env=prod").unwrap();
+    eventually("the namespace is served", || create(&pod("again", json!({"hostNetwork": true}))).is_err());
 }
 
 #[test]

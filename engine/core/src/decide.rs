@@ -88,7 +88,7 @@ impl Decision {
         is_over: &dyn Fn() -> bool,
     ) -> Decision {
         let mut decision = Decision::default();
-        let mut before = Before::new(rules, Means { lookup, limits, is_over }, event);
+        let mut before = Before::new(rules, Means { lookup, limits, is_over, in_words: false }, event);
         for violation in &evaluation.violations {
             let is_existing =
                 policy.admit_existing && event.operation == Operation::Update && before.excuses(violation);
@@ -122,6 +122,11 @@ impl Decision {
         self.denials.is_empty()
     }
 
+    /// Whether no rule has anything to say.
+    pub fn is_silent(&self) -> bool {
+        self.denials.is_empty() && self.warnings.is_empty() && self.records.is_empty()
+    }
+
     /// Why the request is refused, as whoever asked reads it.
     pub fn message(&self) -> String {
         if let [only] = &self.denials[..] {
@@ -142,11 +147,11 @@ impl Decision {
         message
     }
 
-    /// The warnings, each and all together no longer than the API server passes on.
-    pub fn warnings(&self) -> Vec<String> {
+    /// The warnings, a line each.
+    fn warning_lines(&self) -> Vec<String> {
         // A warning is a line in the header of an answer: the excerpt of a rule that failed has no place there.
         let first_line = |reason: &Reason| reason.to_string().lines().next().unwrap_or_default().to_owned();
-        response::fitting(self.warnings.iter().map(first_line).collect())
+        self.warnings.iter().map(first_line).collect()
     }
 
     /// The rules that had something to say, for the audit log of the API server: by what came of it.

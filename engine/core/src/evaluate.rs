@@ -17,7 +17,7 @@ use portal_expr::{Arena, Limits, Value};
 use crate::{
     context::{
         CONTAINER, METADATA, OBJECT, REQUEST, ROOTS, SECURITY_CONTEXT, SPEC,
-        pod::{ContainerType, Pod},
+        pod::{ContainerType, Containers, Pod},
     },
     evaluate::{
         host::{Names, RuleHost},
@@ -51,6 +51,8 @@ pub struct Evaluation {
     pub reads: Vec<Query>,
     /// Consistent reads that were not at hand. Not empty: fetch them and evaluate again.
     pub needs: Vec<Query>,
+    /// The containers that violate the rule which is being asked, beyond those that are violations of their own.
+    untold: usize,
 }
 
 /// An object, or a container of it, that violates a rule.
@@ -90,6 +92,8 @@ pub(crate) struct Means<'a> {
     pub(crate) limits: &'a Limits,
     /// Whether the time for the request is over.
     pub(crate) is_over: &'a dyn Fn() -> bool,
+    /// Whether anybody will read what violates rules.
+    pub(crate) in_words: bool,
 }
 
 /// What every rule is asked with about an event.
@@ -110,11 +114,15 @@ struct Seen<'a> {
     metadata: Option<Node<'a>>,
     /// The metadata of the pods that it makes, which takes the place of its own.
     made_metadata: Option<Document>,
+    containers: Containers<'a>,
 }
 
-/// Who asks is told in words of so many containers that violate a rule. Of the others it is only said that they do: a body of some
-/// megabytes holds tens of thousands of them.
-const MAX_TOLD: usize = 100;
+/// A container, and which list it is in.
+type Container<'a> = (ContainerType, Node<'a>);
+
+/// Of so many containers that violate a rule each is a violation of its own, and the others are one together: a body of some megabytes
+/// holds tens of thousands of them, and no pod that runs. As many failures of a rule are kept.
+pub(crate) const MAX_TOLD: usize = 100;
 
 /// It is looked at the clock after so many containers, because that takes as long as a short rule.
 const CONTAINERS_PER_LOOK: usize = 8;
@@ -134,12 +142,12 @@ pub fn evaluate_until(
     is_over: &dyn Fn() -> bool,
 ) -> Evaluation {
     let mut evaluation = Evaluation::default();
-    let mut asking = Asking::new(Means { lookup, limits, is_over }, event);
+    let mut asking = Asking::new(Means { lookup, limits, is_over, in_words: true }, event);
     let mut is_late = false;
     for (number, rule, judged) in rules.numbered(event.kind) {
         is_late = is_late || is_over();
         let is_asked = match is_late {
-            true if is_for(rule, judged, event) => {
+            true if is_for(rule, judged, event) && rule.matching.verdict(event, judged) != Verdict::Differs => {
                 evaluation.fail(rule, None, EvaluationError::TooLate);
                 true
             }
@@ -188,6 +196,7 @@ impl<'a> Seen<'a> {
             security_context: pod.and_then(|pod| pod.spec?.get_str("securityContext")),
             metadata: object.and_then(|object| object.get_str("metadata")),
             made_metadata: pod.filter(|_| judged.expanded).and_then(|pod| pod.metadata_of_made(event)),
+            containers: pod.map(Pod::lists).unwrap_or_default(),
         }
     }
 
@@ -274,22 +283,28 @@ impl Evaluation {
         roots[usize::from(REQUEST.0)] = value_of(event.request.map(Visible::root));
         roots[usize::from(SPEC.0)] = value_of(pod.and_then(|pod| pod.spec));
         roots[usize::from(SECURITY_CONTEXT.0)] = value_of(seen.security_context);
-        let mut run = |evaluation: &mut Evaluation, container: Option<(ContainerType, Node<'_>)>| {
+        self.untold = 0;
+        let mut run = |evaluation: &mut Evaluation, container: Option<Container<'_>>| {
             let mut roots = roots;
             if let Some((_, container)) = container {
                 roots[usize::from(CONTAINER.0)] = Value::from_node(container);
             }
-            let name = container.map(|(kind, container)| container_name(kind, container));
             let host = RuleHost::new(rule, event, means.lookup, pod, roots, Names(judged));
-            evaluation.run(rule, &host, event, name, means.limits, arena);
+            evaluation.run(rule, &host, event, container, means, arena);
             arena.reset();
         };
-        let Some(pod) = pod.filter(|_| rule.per_container) else { return run(self, None) };
-        for (number, container) in pod.containers().enumerate() {
+        if pod.is_none() || !rule.per_container {
+            return run(self, None);
+        }
+        for (number, container) in seen.containers.iter().enumerate() {
             if number % CONTAINERS_PER_LOOK == CONTAINERS_PER_LOOK - 1 && (means.is_over)() {
-                return self.fail(rule, None, EvaluationError::TooLate);
+                self.fail(rule, None, EvaluationError::TooLate);
+                break;
             }
             run(self, Some(container));
+        }
+        if self.untold > 0 {
+            self.violate(rule, None, format!("{} more containers violate it", self.untold), None);
         }
     }
 
@@ -298,11 +313,11 @@ impl Evaluation {
         rule: &Rule,
         host: &RuleHost<'_>,
         event: &Event<'_>,
-        container: Option<String>,
-        limits: &Limits,
+        container: Option<Container<'_>>,
+        means: Means<'_>,
         arena: &Arena,
     ) {
-        let outcome = language::evaluate(&*rule.expression, host, arena, limits, event.now);
+        let outcome = language::evaluate(&*rule.expression, host, arena, means.limits, event.now);
         let is_violation = match outcome {
             Ok(Value::Bool(is_violation)) => Ok(is_violation),
             Ok(Value::Nil) => Ok(false),
@@ -316,10 +331,12 @@ impl Evaluation {
             self.needs.extend(needs);
             return;
         }
+        // Most containers violate nothing, and need no name.
+        let name = || container.map(|(kind, container)| container_name(kind, container));
         match is_violation {
             Ok(false) => {}
-            Ok(true) => self.tell(rule, host, event, container, limits, arena),
-            Err(error) => self.fail(rule, container, error),
+            Ok(true) => self.tell(rule, host, event, name(), means, arena),
+            Err(error) => self.fail(rule, name(), error),
         }
     }
 
@@ -330,12 +347,18 @@ impl Evaluation {
         host: &RuleHost<'_>,
         event: &Event<'_>,
         container: Option<String>,
-        limits: &Limits,
+        means: Means<'_>,
         arena: &Arena,
     ) {
         if self.has_told_enough_of(rule) {
+            self.untold += 1;
+            return;
+        }
+        // Words may take longer than the rule itself.
+        if !means.in_words || (means.is_over)() {
             return self.violate(rule, container, format!("violates rule {}", rule.id), None);
         }
+        let limits = means.limits;
         let explain = || rule.expression.explain(host, arena, limits, event.now);
         let (saw, explaining) = match language::guard(|| describe(&explain(), container.as_deref(), host.names())) {
             Ok(saw) => (saw, None),
@@ -362,8 +385,12 @@ impl Evaluation {
         self.violations.push(Violation { rule: id, severity, enforcement, container, message, saw });
     }
 
+    /// Keeps why a rule could not be evaluated. It has failed, however many containers it failed for.
     fn fail(&mut self, rule: &Rule, container: Option<String>, error: EvaluationError) {
-        self.failures.push(failure(rule, container, error));
+        let first = self.failures.len().checked_sub(MAX_TOLD).map(|first| &self.failures[first]);
+        if first.is_none_or(|first| first.rule != rule.id) {
+            self.failures.push(failure(rule, container, error));
+        }
     }
 }
 

@@ -114,6 +114,11 @@ impl Operation {
 }
 
 impl<'a> Event<'a> {
+    /// Whether it is about a namespace itself, and no part of one.
+    pub fn is_of_namespace(&self) -> bool {
+        is_namespace(self.kind) && self.subresource.is_none()
+    }
+
     /// What happens to an object of a kind, written in a version. Where the object is and what it is called, it says itself. A
     /// Namespace is in itself.
     pub fn of(

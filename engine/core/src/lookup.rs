@@ -35,8 +35,8 @@ pub enum Answer {
     Found(Vec<Arc<Object<'static>>>),
     /// The cache is not filled yet. Never taken for an empty answer.
     NotSynced,
-    /// The engine may not read this, for this reason.
-    Forbidden(String),
+    /// It could not be read, for this reason.
+    Failed(String),
     /// A consistent read that is not at hand: fetch it and evaluate again.
     Needs,
 }

@@ -80,7 +80,8 @@ impl<'a> Review<'a> {
         let (visible, kind) = (self.request.visible(), self.kind);
         let request = visible.root();
         let (new, old) = (visible.part("object"), visible.part("oldObject"));
-        let own_name = || name_of(new?.root());
+        // Of what is deleted with others of its kind the request has no name either.
+        let own_name = || name_of(new.or(old)?.root());
         let filled = |name: &str| text(request, name).filter(|text| !text.is_empty());
         Event {
             front: Some(Front::Admission),

@@ -13,8 +13,17 @@ pub struct Error {
     pub line: u32,
     /// The column in characters, from 1.
     pub column: u32,
-    /// The line of the source that it is on.
-    pub source_line: String,
+    /// The line of the source that it is on, or what is around the place in a long one.
+    pub source_line: SourceLine,
+}
+
+/// A line of a source with a place in it, as it is shown.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct SourceLine {
+    /// The line, or a part of it.
+    pub text: String,
+    /// How many characters of it stand before the place.
+    pub before: u32,
 }
 
 /// When an error was found.
@@ -42,27 +51,31 @@ impl Error {
         let start = before.rfind('\n').map_or(0, |newline| newline + 1);
         let line = before.bytes().filter(|byte| *byte == b'\n').count() as u32 + 1;
         let column = source[start..offset].chars().count() as u32 + 1;
-        let source_line = source[start..].lines().next().unwrap_or_default().to_owned();
+        let source_line = SourceLine::of(source[start..].lines().next().unwrap_or_default(), column);
         Self { phase, message: message.into(), line, column, source_line }
+    }
+}
+
+impl SourceLine {
+    /// What is shown of a line with a place at a column. The rest of a long line is left out: errors are kept by the hundred.
+    pub fn of(line: &str, column: u32) -> Self {
+        let before = column as usize - 1;
+        let skipped = before.saturating_sub(SHOWN / 2);
+        let mut rest = line.chars().skip(skipped);
+        let start = mark(skipped > 0);
+        let mut text: String = start.chars().chain(rest.by_ref().take(SHOWN).map(harmless)).collect();
+        text.push_str(mark(rest.next().is_some()));
+        Self { text, before: (before - skipped + start.chars().count()) as u32 }
     }
 }
 
 impl fmt::Display for Error {
     /// The message, and below it the line of the source with a caret.
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { message, line, column, source_line, .. } = self;
-        let before = *column as usize - 1;
-        // Of a long line, what is around the place.
-        let skipped = before.saturating_sub(SHOWN / 2);
-        let shown: String = source_line.chars().skip(skipped).take(SHOWN).map(harmless).collect();
-        let (start, end) = (mark(skipped > 0), mark(skipped + SHOWN < source_line.chars().count()));
-        let indent: String = start
-            .chars()
-            .chain(shown.chars())
-            .take(before - skipped + start.chars().count())
-            .map(|character| if character == '\t' { '\t' } else { ' ' })
-            .collect();
-        write!(formatter, "{line}:{column}: {message}\n | {start}{shown}{end}\n | {indent}^")
+        let Self { message, line, column, source_line: SourceLine { text, before }, .. } = self;
+        let tab_or_space = |character| if character == '\t' { '\t' } else { ' ' };
+        let indent: String = text.chars().take(*before as usize).map(tab_or_space).collect();
+        write!(formatter, "{line}:{column}: {message}\n | {text}\n | {indent}^")
     }
 }
 

@@ -40,7 +40,7 @@ mod warning;
 pub use bumpalo::Bump as Arena;
 
 pub use compile::{Mode, compile};
-pub use error::{Error, Phase};
+pub use error::{Error, Phase, SourceLine};
 pub use explain::{Observation, Seen};
 pub use facts::{ArgumentShape, Compared, Facts, Read, Segment};
 pub use glob::glob;

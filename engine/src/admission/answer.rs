@@ -58,7 +58,7 @@ impl Answering {
             self.connections.metrics.requests_refused.at(&refusal.reason()).inc();
         }
         if response.status().is_success() {
-            self.connection.is_known();
+            self.connection.becomes_known();
         }
         let mut response = with_words(response, &method);
         if wants_json && !response.status().is_success() {

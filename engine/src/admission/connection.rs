@@ -91,7 +91,7 @@ impl Connection {
     }
 
     /// A request was answered as its client wished.
-    pub(super) fn is_known(&self) {
+    pub(super) fn becomes_known(&self) {
         self.is_known.store(true, SeqCst);
     }
 

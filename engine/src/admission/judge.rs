@@ -10,7 +10,7 @@ use portal_core::{
     evaluate::{Evaluation, evaluate_until},
     event::{Entry, Event},
     lookup::{Answer, Filter, Lookup, Query},
-    object::Object,
+    object::{Object, Visible},
     review::{Review, ReviewError},
     selector::Selector,
     webhook::SPARED_NAMESPACES,
@@ -107,6 +107,9 @@ pub enum Unanswerable {
     Review(#[from] ReviewError),
 }
 
+/// The name of a namespace, and what is known of it.
+type Found<'a> = (&'a str, Result<Arc<Object<'static>>, String>);
+
 /// Answers what rules ask of the namespace of a request. Nothing else is looked up.
 struct OwnNamespace<'a> {
     name: &'a str,
@@ -115,6 +118,12 @@ struct OwnNamespace<'a> {
 
 /// The annotation of a namespace by which rules are passed by.
 const BYPASS: &str = "portal.io/bypass";
+
+/// How many bytes of a text of the request are kept for those who are told of decisions. Names have fewer.
+const MAX_TEXT: usize = 1024;
+
+/// How long the uid of a request may be. It is echoed.
+const MAX_UID: usize = 128;
 
 /// The levels of a review around the object in it.
 const LEVELS_AROUND: usize = 8;
@@ -131,22 +140,26 @@ impl Judge {
             Err(ReviewError::Kind { .. }) => return Ok(About::of(document.root())?.unjudged(Outcome::Unknown)),
             Err(error) => return Err(error.into()),
         };
-        let about = About::of(document.root())?;
         let event = Event { entry, ..review.event(now) };
+        let about = About { name: shorten(event.name), ..About::of(document.root())? };
         if event.namespace.is_some_and(|namespace| self.settings.leaves_alone(namespace)) {
             return Ok(about.unjudged(Outcome::Excluded));
         }
-        let namespace = match event.namespace {
+        let mut namespace = match event.namespace {
             Some(name) => Some((name, self.namespaces.get(name).await)),
             None => None,
         };
-        if let Some((_, Ok(namespace))) = &namespace {
-            if annotation(namespace.root(), BYPASS) == Some("true") {
-                return Ok(about.unjudged(Outcome::Bypassed));
-            }
-            if !self.settings.namespace_selector.matches(metadata(namespace.root(), "labels")) {
-                return Ok(about.unjudged(Outcome::Excluded));
-            }
+        let mut exempt = self.settings.exempt(&event, namespace.as_ref());
+        if exempt.is_some()
+            && !self.namespaces.are_followed()
+            && let Some((name, found)) = &mut namespace
+        {
+            // What was known may be long past. It would do for rules, and not for leaving them out.
+            *found = self.namespaces.read(name).await;
+            exempt = self.settings.exempt(&event, namespace.as_ref());
+        }
+        if let Some(outcome) = exempt {
+            return Ok(about.unjudged(outcome));
         }
         let (evaluation, decision) = self.decide(&snapshot, &event, namespace.as_ref(), begin);
         let outcome = if decision.is_allowed() { Outcome::Allowed } else { Outcome::Denied };
@@ -159,7 +172,7 @@ impl Judge {
         &self,
         snapshot: &Snapshot,
         event: &Event<'_>,
-        namespace: Option<&(&str, Result<Arc<Object<'static>>, String>)>,
+        namespace: Option<&Found<'_>>,
         begin: Instant,
     ) -> (Evaluation, Decision) {
         let Settings { policy, limits, deadline, .. } = &*self.settings;
@@ -185,6 +198,18 @@ impl Settings {
     fn leaves_alone(&self, namespace: &str) -> bool {
         SPARED_NAMESPACES.contains(&namespace) || self.exclude_namespaces.contains(namespace)
     }
+
+    /// Why no rule is asked about an event, if its namespace is such.
+    fn exempt(&self, event: &Event<'_>, namespace: Option<&Found<'_>>) -> Option<Outcome> {
+        let known = namespace.and_then(|(_, found)| found.as_ref().ok()).map(|namespace| namespace.root());
+        if known.and_then(|namespace| annotation(namespace, BYPASS)) == Some("true") {
+            return Some(Outcome::Bypassed);
+        }
+        // A namespace that is being written counts by the labels that it is to have, for the API server too.
+        let written = event.object.filter(|_| event.is_of_namespace()).map(Visible::root);
+        let is_other = |namespace| !self.namespace_selector.matches(metadata(namespace, "labels"));
+        written.or(known).is_some_and(is_other).then_some(Outcome::Excluded)
+    }
 }
 
 impl About {
@@ -192,10 +217,11 @@ impl About {
     pub(super) fn of(review: Node<'_>) -> Result<About, ReviewError> {
         let request = review.get_str("request").ok_or(ReviewError::Field("request"))?;
         let field = |node: Option<Node<'_>>, name: &str| {
-            node.and_then(|node| node.get_str(name)).and_then(Node::as_str).unwrap_or_default().to_owned()
+            shorten(node.and_then(|node| node.get_str(name)).and_then(Node::as_str).unwrap_or_default())
         };
         let text = |name: &str| field(Some(request), name);
-        let uid = Some(text("uid")).filter(|uid| !uid.is_empty()).ok_or(ReviewError::Field("request.uid"))?;
+        let is_uid = |uid: &String| (1..=MAX_UID).contains(&uid.len());
+        let uid = Some(text("uid")).filter(is_uid).ok_or(ReviewError::Field("request.uid"))?;
         let part = |name: &str| field(request.get_str("resource"), name);
         let (mut resource, group, subresource) = (part("resource"), part("group"), text("subResource"));
         for (sign, part) in [("/", subresource), (".", group)] {
@@ -228,10 +254,14 @@ impl Lookup for OwnNamespace<'_> {
             && matches!(&query.filter, Filter::Name(name) if name == self.name);
         match self.found {
             Ok(namespace) if is_own => Answer::Found(vec![Arc::clone(namespace)]),
-            Err(error) if is_own => Answer::Forbidden(error.clone()),
+            Err(error) if is_own => Answer::Failed(error.clone()),
             _ => Answer::NotSynced,
         }
     }
+}
+
+fn shorten(text: &str) -> String {
+    text[..text.floor_char_boundary(MAX_TEXT)].to_owned()
 }
 
 fn metadata<'n>(object: Node<'n>, field: &str) -> Option<Node<'n>> {

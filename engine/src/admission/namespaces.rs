@@ -7,7 +7,7 @@ use std::time::Duration;
 use http::Request;
 use kube::{Api, Client, api::ApiResource, runtime::watcher::Event};
 use portal_cluster::{
-    health::Part,
+    health::{Health, Part},
     names::is_name,
     runtime::Runtime,
     watch::{Events, Form, Watched, explain},
@@ -17,12 +17,16 @@ use portal_core::{
     object::Object,
 };
 use portal_document::{Error, Node, Options};
+use tokio::sync::Semaphore;
 
 /// What is known of namespaces. A clone knows the same.
 #[derive(Clone)]
 pub struct Namespaces {
     client: Client,
+    health: Health,
     known: Known,
+    /// Whoever reads takes a part of it.
+    reads: Arc<Semaphore>,
 }
 
 /// Written by the watch alone.
@@ -32,6 +36,9 @@ type Known = Arc<RwLock<HashMap<String, Arc<Object<'static>>>>>;
 #[derive(Clone, Debug)]
 struct NamespaceObject(Arc<Object<'static>>);
 
+/// How many direct reads there are at a time. Whoever asks may have made the names up.
+const READS: usize = 16;
+
 /// How long a direct read may take. A request waits for it, and has more to do afterwards.
 const READ_DEADLINE: Duration = Duration::from_secs(1);
 
@@ -39,8 +46,16 @@ impl Namespaces {
     /// Begins to watch namespaces. The task ends with the process.
     pub fn follow(runtime: &Runtime) -> (Namespaces, impl Future<Output = ()> + Send + 'static) {
         let known = Known::default();
-        let namespaces = Namespaces { client: runtime.client.clone(), known: Arc::clone(&known) };
-        (namespaces, watch(runtime.clone(), known))
+        (Namespaces::of(runtime.client.clone(), runtime.health.clone(), &known), watch(runtime.clone(), known))
+    }
+
+    fn of(client: Client, health: Health, known: &Known) -> Namespaces {
+        Namespaces { client, health, known: Arc::clone(known), reads: Arc::new(Semaphore::new(READS)) }
+    }
+
+    /// Whether the watch tells of every change, as far as anyone knows.
+    pub fn are_followed(&self) -> bool {
+        self.health.is_well(&Part::Namespaces)
     }
 
     /// A namespace. One that the watch has not told of yet is read from the API server: it may have been made a moment ago. An error is
@@ -49,13 +64,23 @@ impl Namespaces {
         if let Some(found) = self.known.read().unwrap_or_else(PoisonError::into_inner).get(name) {
             return Ok(Arc::clone(found));
         }
+        self.read(name).await
+    }
+
+    /// A namespace as the API server has it.
+    pub async fn read(&self, name: &str) -> Result<Arc<Object<'static>>, String> {
         // It becomes part of a path, and whoever asks may have made it up: what is no name may lead to something else.
         if !is_name(name) {
             return Err(format!("{name:?} is no name of a namespace"));
         }
         let path = format!("/api/v1/namespaces/{name}");
         let request = Request::get(&path).body(Vec::new()).map_err(|error| error.to_string())?;
-        let answer = tokio::time::timeout(READ_DEADLINE, self.client.request_text(request)).await;
+        let answer = async {
+            // An error would say that it was closed, and nobody does that.
+            let _permit = self.reads.acquire().await;
+            self.client.request_text(request).await
+        };
+        let answer = tokio::time::timeout(READ_DEADLINE, answer).await;
         let text = answer
             .map_err(|_| format!("could not get namespace {name}: no answer within {READ_DEADLINE:?}"))?
             .map_err(|error| explain("get", &format!("namespace {name}"), &error))?;
@@ -159,7 +184,7 @@ pub(super) mod tests {
     pub(in crate::admission) fn saying(status: u16, body: &'static str) -> (Namespaces, Arc<Mutex<Vec<String>>>) {
         let asked = Arc::default();
         let client = Client::new(Saying { status, body, asked: Arc::clone(&asked) }, "default");
-        (Namespaces { client, known: Known::default() }, asked)
+        (Namespaces::of(client, Health::default(), &Known::default()), asked)
     }
 
     /// Asks for a namespace that the watch does not know. Returns what came of it, and the paths that were asked for.

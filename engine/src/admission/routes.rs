@@ -72,9 +72,8 @@ impl Webhook {
                 self.metrics.admission_seconds.observe(seconds);
                 self.count(&judged);
                 let answer = json(&judged.answer);
-                if !self.outputs.is_empty() {
-                    self.outputs.send(record(judged, now.as_secs_f64(), seconds));
-                }
+                let (decision, has_rules) = (word(&judged).name(), !judged.decision.is_silent());
+                self.outputs.send(decision, has_rules, || record(decision, judged, now.as_secs_f64(), seconds));
                 answer
             }
             Err(error) => self.unanswerable(&error),
@@ -180,8 +179,7 @@ fn word(judged: &Judged) -> AdmissionDecision {
     }
 }
 
-fn record(judged: Judged, time: f64, seconds: f64) -> Record {
-    let decision = word(&judged).name();
+fn record(decision: &'static str, judged: Judged, time: f64, seconds: f64) -> Record {
     let rules = judged.decision.annotations();
     let about = judged.about;
     Record {

@@ -17,8 +17,8 @@ impl OutputSink for Stdout {
         SinkName::Stdout
     }
 
-    fn wants(&self, record: &Record) -> bool {
-        self.all || !record.rules.is_empty() || record.decision == "bypassed"
+    fn wants(&self, decision: &str, has_rules: bool) -> bool {
+        self.all || has_rules || decision == "bypassed"
     }
 
     fn write(&self, record: &Record) -> io::Result<()> {

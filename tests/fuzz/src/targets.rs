@@ -37,7 +37,7 @@ fn check_error(error: &Error, source: &str) {
     let line = source.split('\n').nth(error.line as usize - 1).expect("an error is on a line of the source");
     let columns = line.chars().count() + 1;
     assert!((1..=columns).contains(&(error.column as usize)), "column {} of {columns}: {error}", error.column);
-    assert!(line.starts_with(&error.source_line), "{:?} is not the line {line:?}", error.source_line);
+    assert!(error.source_line.text.chars().count() < 200, "{:?} is long", error.source_line.text);
     assert!(!error.message.is_empty() && error.to_string().contains(&error.message));
 }
 

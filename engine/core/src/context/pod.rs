@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::{Arc, LazyLock};
 
-use portal_document::{Builder, Document, Node};
+use portal_document::{Array, Builder, Document, Interning, Node, Options};
 
 use crate::event::Event;
 
@@ -33,6 +33,10 @@ pub(crate) struct Pod<'a> {
     pub(crate) spec: Option<Node<'a>>,
     pub(crate) metadata: Option<Node<'a>>,
 }
+
+/// The containers of a pod, by their types.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Containers<'a>([Option<Array<'a>>; 3]);
 
 pub(crate) static BUILTIN: LazyLock<[Builtin; 9]> = LazyLock::new(|| {
     [
@@ -105,13 +109,24 @@ impl ContainerType {
     }
 }
 
-impl<'a> Pod<'a> {
-    /// Every container, of all three lists.
-    pub(crate) fn containers(self) -> impl Iterator<Item = (ContainerType, Node<'a>)> {
-        CONTAINER_TYPES.into_iter().flat_map(move |kind| {
-            let list = self.spec.and_then(|spec| spec.get_str(kind.list())).and_then(Node::as_array);
+impl<'a> Containers<'a> {
+    /// Every container, and which list it is in.
+    pub(crate) fn iter(self) -> impl Iterator<Item = (ContainerType, Node<'a>)> {
+        CONTAINER_TYPES.into_iter().zip(self.0).flat_map(|(kind, list)| {
             list.into_iter().flat_map(|list| list.iter()).map(move |container| (kind, container))
         })
+    }
+}
+
+impl<'a> Pod<'a> {
+    /// Its containers, for those who go through them more than once.
+    pub(crate) fn lists(self) -> Containers<'a> {
+        Containers(CONTAINER_TYPES.map(|kind| self.spec?.get_str(kind.list())?.as_array()))
+    }
+
+    /// Every container, of all three lists.
+    pub(crate) fn containers(self) -> impl Iterator<Item = (ContainerType, Node<'a>)> {
+        self.lists().iter()
     }
 
     /// Which list a container is in. Found by its place: two containers may be equal.
@@ -122,7 +137,8 @@ impl<'a> Pod<'a> {
     /// The metadata of the pods that an owner makes: the template's, with the owner's name and namespace, because a pod
     /// gets its own from them.
     pub(crate) fn metadata_of_made(self, event: &Event<'_>) -> Option<Document> {
-        let mut builder = Builder::new();
+        // Whatever anybody writes into a template must not stay in the process.
+        let mut builder = Builder::with_options(&Options { interning: Interning::LookUpOnly, ..Options::default() });
         builder.begin_object();
         for (key, value) in self.metadata.and_then(Node::as_object).into_iter().flat_map(|object| object.iter()) {
             if !matches!(key, "name" | "namespace") {

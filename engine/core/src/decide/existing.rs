@@ -71,6 +71,9 @@ impl<'a> OfRule<'a> {
     fn of(id: &RuleId, rules: &'a RuleSet, means: Means<'a>, event: &'a Event<'a>) -> OfRule<'a> {
         let none = OfRule { rule: id.clone(), places: Vec::new() };
         let (Some(old), Some(new)) = (event.old_object, event.object) else { return none };
+        if (means.is_over)() {
+            return none;
+        }
         // Who asks and what for is never what it was. And a rule that is not for objects as they are made, such as one that forbids
         // every change, is about the change itself.
         let excuses = |rule: &Rule| {
@@ -105,9 +108,10 @@ impl<'a> OfPlace<'a> {
         })
     }
 
-    /// Whether the rule reads the same of the containers of a name, if it runs per container.
+    /// Whether the rule reads the same of the containers of a name, if it runs per container. Of those that are a violation together
+    /// nobody can tell.
     fn is_same(&self, container: Option<&str>) -> bool {
-        let Some(name) = container.filter(|_| self.rule.per_container) else { return true };
+        let Some(name) = container else { return !self.rule.per_container };
         match (self.old.containers.get(name), self.new.containers.get(name)) {
             (None, None) => true,
             (Some(Some((old_type, old))), Some(Some((new_type, new)))) => {

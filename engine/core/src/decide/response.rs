@@ -24,7 +24,7 @@ pub fn response(uid: &str, refusal: Option<&str>, warnings: Vec<String>) -> Valu
 }
 
 /// The warnings, each and all together no longer than the API server passes on.
-pub(super) fn fitting(warnings: Vec<String>) -> Vec<String> {
+fn fitting(warnings: Vec<String>) -> Vec<String> {
     let (all, mut told, mut left) = (warnings.len(), Vec::new(), MAX_WARNINGS);
     for warning in warnings {
         let warning = within(&warning, MAX_WARNING);
@@ -42,7 +42,7 @@ impl Decision {
     /// The AdmissionReview that answers the request of this uid.
     pub fn response(&self, uid: &str) -> Value {
         let message = (!self.is_allowed()).then(|| self.message());
-        let mut review = response(uid, message.as_deref(), self.warnings());
+        let mut review = response(uid, message.as_deref(), self.warning_lines());
         let response = &mut review["response"];
         if !self.is_allowed() {
             let mut bytes = 0;
@@ -53,9 +53,8 @@ impl Decision {
             let causes: Vec<Value> = self.denials.iter().map(Reason::cause).take_while(fits).collect();
             response["status"]["details"] = json!({"causes": causes});
         }
-        let annotations = self.annotations();
-        if !annotations.is_empty() {
-            response["auditAnnotations"] = json!(annotations);
+        if !self.is_silent() {
+            response["auditAnnotations"] = json!(self.annotations());
         }
         review
     }

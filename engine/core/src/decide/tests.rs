@@ -5,7 +5,7 @@ use portal_document::Document;
 
 use super::*;
 use crate::{
-    evaluate::{evaluate, evaluate_until},
+    evaluate::{MAX_TOLD, evaluate, evaluate_until},
     event::Front,
     kinds::{Kind, Kinds},
     language::ExprEngine,
@@ -53,13 +53,19 @@ fn told(decision: &Decision) -> String {
         true => text.push_str("allowed\n"),
         false => text = format!("denied: {}\n", decision.message()),
     }
-    for warning in decision.warnings() {
+    for warning in warnings(decision) {
         let _ = writeln!(text, "warning: {warning}");
     }
     for (key, rules) in decision.annotations() {
         let _ = writeln!(text, "{key}: {rules}");
     }
     text
+}
+
+/// The warnings that the API server is given.
+fn warnings(decision: &Decision) -> Vec<String> {
+    let warnings = decision.response("1")["response"]["warnings"].take();
+    serde_json::from_value::<Option<_>>(warnings).unwrap().unwrap_or_default()
 }
 
 const RULES: &str = "
@@ -255,19 +261,60 @@ fn thousands_of_violations_take_no_more_words_than_some() {
     let kind = Kinds::builtin().get("", "Pod").unwrap();
     let (rule, pod) = crowd(5_000);
     let decision = decide(rule, kind, POLICY, None, &pod, &|| false);
-    assert_eq!(decision.denials.len(), 5_000);
-    let bytes: usize = decision.denials.iter().map(|reason| reason.text.len()).sum();
-    assert!(bytes < 300_000, "{bytes}");
+    assert_eq!(decision.denials.len(), MAX_TOLD + 1);
+    assert_eq!(decision.denials.last().unwrap().text, "4900 more containers violate it");
     let response = decision.response("1").to_string();
     assert!(response.len() < 64 << 10, "{}", response.len());
-    // Each of them violated before, and one more does not hide among them.
-    let labelled = format!("{pod}\nstatus: {{}}");
-    assert!(decide(rule, kind, POLICY, Some(&pod), &labelled, &|| false).is_allowed());
-    let more =
-        pod.replace("containers: [", "containers: [{name: more, image: a, securityContext: {privileged: true}}, ");
-    assert_eq!(decide(rule, kind, POLICY, Some(&pod), &more, &|| false).denials.len(), 1);
-    let last = pod.replace("}]}", "}, {name: more, image: a, securityContext: {privileged: true}}]}");
-    assert_eq!(decide(rule, kind, POLICY, Some(&pod), &last, &|| false).denials.len(), 1);
+    // Of the others nobody knows whether they violated before.
+    let labelled = |pod: &str| format!("{pod}\nstatus: {{}}");
+    let update = |old: &str, new: &str| decide(rule, kind, POLICY, Some(old), new, &|| false);
+    assert_eq!(update(&pod, &labelled(&pod)).denials.len(), 1);
+    // As many as are told violated before, and one more does not hide among them.
+    let (_, pod) = crowd(MAX_TOLD);
+    assert!(update(&pod, &labelled(&pod)).is_allowed());
+    let (_, pod) = crowd(MAX_TOLD - 1);
+    let more = "{name: more, image: a, securityContext: {privileged: true}}";
+    for more in
+        [pod.replace("containers: [", &format!("containers: [{more}, ")), pod.replace("}]}", &format!("}}, {more}]}}"))]
+    {
+        assert_eq!(update(&pod, &more).denials.len(), 1);
+    }
+}
+
+#[test]
+fn a_rule_that_fails_for_thousands_of_containers_has_failed_once_and_for_all() {
+    let kind = Kinds::builtin().get("", "Pod").unwrap();
+    let (_, pod) = crowd(5_000);
+    let rule = format!(
+        "{} || container.name == '{}'",
+        FAILING.trim_end().replace("metadata", "container"),
+        "x".repeat(50_000)
+    );
+    let decision = decide(&rule, kind, POLICY, None, &pod, &|| false);
+    assert_eq!(decision.denials.len(), MAX_TOLD);
+    let bytes: usize = decision.denials.iter().map(|reason| reason.text.len()).sum();
+    assert!(bytes < MAX_TOLD * 1000, "{bytes}");
+}
+
+#[test]
+fn when_the_time_is_over_rules_that_are_not_for_it_fail_nobody() {
+    let rules = "
+name: deleted
+match: {gvk: [{kind: Pod}], operations: [DELETE]}
+rule: spec.hostNetwork
+---
+name: elsewhere
+match: {gvk: [{kind: Pod}], namespaces: {include: [other]}}
+rule: spec.hostNetwork
+---
+name: asked
+match: {gvk: [{kind: Pod}]}
+rule: spec.hostNetwork
+";
+    let kind = Kinds::builtin().get("", "Pod").unwrap();
+    let decision = decide(rules, kind, POLICY, None, BAD, &|| true);
+    let denied: Vec<&str> = decision.denials.iter().map(|reason| &*reason.rule.name).collect();
+    assert_eq!(denied, ["asked"]);
 }
 
 #[test]
@@ -298,8 +345,9 @@ fn when_the_time_is_over_a_rule_fails_between_containers_and_nothing_is_excused(
     let decision = decide(rule, kind, POLICY, None, &pod, &after(3));
     let late = decision.denials.iter().filter(|reason| reason.finding == Finding::Failure).count();
     assert!(late == 1 && decision.denials.len() < 50, "{}", decision.denials.len());
-    // Once for the rule and for each eighth of a thousand containers: the rest is for what was before.
-    let decision = decide(rule, kind, POLICY, Some(&pod), &format!("{pod}\nstatus: {{}}"), &after(126 + 3));
+    // Once for the rule, for each eighth of a thousand containers and for each that is told: the rest is for what was before.
+    let decision =
+        decide(rule, kind, POLICY, Some(&pod), &format!("{pod}\nstatus: {{}}"), &after(126 + MAX_TOLD as u32 + 4));
     let excused = decision.warnings.len();
     assert!(!decision.is_allowed() && (1..50).contains(&excused), "{excused}");
 }
@@ -375,11 +423,10 @@ fn words_for_people_end() {
     let (lookup, limits) = (Objects(Vec::new()), Limits::default());
     let evaluation = evaluate(&rules, &lookup, &event, &limits);
     let decision = Decision::of(&evaluation, &rules, &lookup, &event, &limits, POLICY, &|| false);
-    let warnings = decision.warnings();
+    let warnings = warnings(&decision);
     assert!(warnings.iter().all(|warning| warning.len() <= 256));
     assert!(warnings.iter().map(String::len).sum::<usize>() < 4096);
     assert_eq!(warnings.last().unwrap(), "and 27 more warnings of rules");
-    assert_eq!(decision.response("1")["response"]["warnings"].as_array().unwrap().len(), warnings.len());
     let refused = Decision { denials: decision.warnings.clone(), ..Decision::default() };
     assert!(refused.message().len() < MAX_MESSAGE + 100 && refused.message().ends_with(" more"));
 }

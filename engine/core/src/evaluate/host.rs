@@ -269,7 +269,7 @@ impl RuleHost<'_> {
 pub(super) fn unanswered(answer: &Answer, what: &str) -> String {
     match answer {
         Answer::NotSynced => format!("{what} could not be read: the cache is not filled yet"),
-        Answer::Forbidden(reason) => format!("{what} may not be read: {reason}"),
+        Answer::Failed(reason) => format!("{what} could not be read: {reason}"),
         Answer::Needs | Answer::Found(_) => format!("{what} are not at hand"),
     }
 }

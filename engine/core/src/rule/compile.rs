@@ -15,7 +15,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use portal_crds::RuleSpec;
-use portal_expr::{Error, Facts, Moment, Phase, Schema, Segment};
+use portal_expr::{Error, Facts, Moment, Phase, Schema, Segment, SourceLine};
 
 use crate::{
     context::{self, CONTAINER, Judged, METADATA, OBJECT, REQUEST, SECURITY_CONTEXT, SPEC},
@@ -26,7 +26,7 @@ use crate::{
         JudgedKind, RequestReads, Rule, RuleSet, comment,
         diagnostic::{Diagnostic, Excerpt, Level, Step},
         matching::{Matching, parse_until},
-        message::{Message, MessageError},
+        message::{MAX_EXPRESSIONS, Message, MessageError},
         source::RuleSource,
     },
 };
@@ -258,6 +258,11 @@ impl<'a> Compiler<'a> {
                 self.error(&["message"], format!("`{{{{` at character {} is not closed by `}}}}`", offset + 1));
                 None
             }
+            Err(MessageError::Crowded) => {
+                let message = format!("a message can have up to {MAX_EXPRESSIONS} expressions: make fewer of them");
+                self.error(&["message"], message);
+                None
+            }
             Err(MessageError::Expression(error)) => {
                 self.expression_error(&["message"], error, None);
                 None
@@ -312,8 +317,9 @@ impl<'a> Compiler<'a> {
 
     /// Says something about a place in the rule's expression.
     fn add_at(&mut self, level: Level, (line, column): (u32, u32), message: String) {
-        let source_line = self.spec.rule.lines().nth(line as usize - 1).unwrap_or_default().to_owned();
+        let shown = self.spec.rule.lines().nth(line as usize - 1).unwrap_or_default();
         // As the language shows its own errors.
+        let source_line = SourceLine::of(shown, column);
         let error = Error { phase: Phase::Compile, message, line, column, source_line };
         let text = error.to_string();
         self.add(&steps(&["rule"]), level, error.message);

@@ -131,11 +131,11 @@ fn a_namespace_that_cannot_be_read_is_a_failure_and_never_one_without_labels() {
     corpus.review(sent("default", "worse"), expect![[r#"denied: not-guarded: data.worse is "yes""#]]);
     corpus.review(sent("nowhere", "bad"), expect![[r#"
         closed: denied: 2 rules refuse this:
-        - guarded could not be evaluated: namespace nowhere may not be read: could not get namespace nowhere: namespaces "nowhere" not found (404)
-        - not-guarded could not be evaluated: namespace nowhere may not be read: could not get namespace nowhere: namespaces "nowhere" not found (404)
+        - guarded could not be evaluated: namespace nowhere could not be read: could not get namespace nowhere: namespaces "nowhere" not found (404)
+        - not-guarded could not be evaluated: namespace nowhere could not be read: could not get namespace nowhere: namespaces "nowhere" not found (404)
         open: allowed
-        warning: guarded could not be evaluated: namespace nowhere may not be read: could not get namespace nowhere: namespaces "nowhere" not found (404)
-        warning: not-guarded could not be evaluated: namespace nowhere may not be read: could not get namespace nowhere: namespaces "nowhere" not found (404)"#]]);
+        warning: guarded could not be evaluated: namespace nowhere could not be read: could not get namespace nowhere: namespaces "nowhere" not found (404)
+        warning: not-guarded could not be evaluated: namespace nowhere could not be read: could not get namespace nowhere: namespaces "nowhere" not found (404)"#]]);
     // Names that lead elsewhere when they are put into a path: the labels of something else would count.
     for name in [
         "default/configmaps/kube-root-ca.crt",
@@ -148,7 +148,7 @@ fn a_namespace_that_cannot_be_read_is_a_failure_and_never_one_without_labels() {
     ] {
         let fails = |rule: &str| {
             format!(
-                "{rule} could not be evaluated: namespace {name} may not be read: {name:?} is no name of a namespace"
+                "{rule} could not be evaluated: namespace {name} could not be read: {name:?} is no name of a namespace"
             )
         };
         let (one, other) = (fails("guarded"), fails("not-guarded"));

@@ -129,7 +129,13 @@ fn a_pod_of_thousands_of_containers_that_violate_already_is_judged_in_time() {
         let before = judging.engine.processor_time();
         let answer = judging.caller().review(&body).unwrap();
         assert!(answer.body.len() < 64 << 10, "{} bytes", answer.body.len());
-        assert_eq!(answer.response()["allowed"], true, "{}", answer.body);
+        // Which of so many violated before, nobody can tell.
+        assert_eq!(
+            answer.response()["status"]["message"],
+            "privileged: 7900 more containers violate it",
+            "{}",
+            answer.body
+        );
         // Of the processors, because the machine may be busy. To ask about each of them anew would take minutes.
         let spent = judging.engine.processor_time() - before;
         assert!(spent < Duration::from_secs(5), "{spent:?}");
@@ -137,12 +143,12 @@ fn a_pod_of_thousands_of_containers_that_violate_already_is_judged_in_time() {
     corpus.send(
         &post(CLUSTER, super::pod(json!({"containers": containers})).to_string()),
         expect![[r#"
-        denied: a rule refuses this:
-        - privileged: container c0: securityContext.privileged is true
-        - privileged: container c1: securityContext.privileged is true
-        - privileged: container c2: securityContext.privileged is true
-        - privileged: container c3: securityContext.privileged is true
-        - privileged: container c4: securityContext.privileged is true
-        - privileged: container c5: securityContext.privileged i… and 7789 bytes"#]],
+            denied: a rule refuses this:
+            - privileged: container c0: securityContext.privileged is true
+            - privileged: container c1: securityContext.privileged is true
+            - privileged: container c2: securityContext.privileged is true
+            - privileged: container c3: securityContext.privileged is true
+            - privileged: container c4: securityContext.privileged is true
+            - privileged: container c5: securityContext.privileged i… and 6064 bytes"#]],
     );
 }
