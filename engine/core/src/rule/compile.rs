@@ -189,7 +189,10 @@ impl<'a> Compiler<'a> {
         let has_other_bodies = self.spec.matching.subresources.iter().any(has_body_of_its_own);
         let operations: Vec<Operation> = self.spec.matching.operations.iter().map(|name| (*name).into()).collect();
         let subresources = &self.spec.matching.subresources;
-        context::schema(Judged { kinds: &kinds, has_other_bodies, has_pods, operations: &operations, subresources })
+        let names_request =
+            std::iter::once(&self.spec.rule).chain(&self.spec.message).any(|text| text.contains("request"));
+        let operations = &operations;
+        context::schema(Judged { kinds: &kinds, has_other_bodies, has_pods, operations, subresources, names_request })
     }
 
     fn expression(&mut self, schema: &Schema, judged: &[JudgedKind]) -> Option<Box<dyn Expression>> {
