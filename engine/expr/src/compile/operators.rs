@@ -188,7 +188,7 @@ impl<'s> Compiler<'s> {
                     }
                     self.refuse_either(*operator, (left_id, &left), (*right_id, &right))?;
                     self.require_order(*operator, (left_id, &left), (*right_id, &right))?;
-                    self.check_words(*operator, &left, &right)?;
+                    self.check_words(*operator, (left_id, &left), (*right_id, &right))?;
                     self.require_text(*at, *operator, (left_id, &left), (*right_id, &right))?;
                     self.check_pattern(*at, *operator, (left_id, &left), (*right_id, &right))?;
                     self.note_compared(*at, *operator, (left_id, &left), (*right_id, &right));

@@ -274,6 +274,13 @@ fn lookups_have_types() {
 #[test]
 fn subresources_are_named_in_match() {
     check(DEPLOYMENT, &[(r#"request.subResource == "scale""#, "`subresources: [scale]`")]);
+    check(
+        DEPLOYMENT,
+        &[
+            (r#"request.subResource == """#, "where there is none it is `nil`: write `request.subResource == nil`"),
+            (r#"request.subResource not in ["", "x"]"#, "this is never \"\": where there is none it is `nil`"),
+        ],
+    );
     for (kind, expected) in [
         ("kind: PodExecOptions", "`gvk: [{kind: Pod}]` and `subresources: [exec]`"),
         ("kind: pods/exec", "`gvk: [{kind: Pod}]` and `subresources: [exec]`"),
@@ -285,6 +292,8 @@ fn subresources_are_named_in_match() {
         let told = told(&format!("gvk: [{{{kind}}}]"), "true");
         assert!(told.contains(expected), "{kind}\n{told}");
     }
+    let custom = told("gvk: [{group: acme.io, kind: Scale}]", "true");
+    assert!(custom.contains("no kind `Scale` is served in group `acme.io`"), "{custom}");
     let connected = "gvk: [{kind: Pod}], operations: [CONNECT], subresources: [exec]";
     let told = |rule: &str| told(connected, rule);
     assert!(
@@ -391,6 +400,7 @@ fn what_other_languages_write_is_told_as_a_whole() {
             ("container.resources.limits.memory > 512Mi", r#"`"512Mi"`"#),
             (r#"parseQuantity("1Gi") < parseQuantity("2Gi")"#, r#"`quantity("1Gi")`"#),
             ("# no latest\nspec.hostPID", "a comment begins with `//`"),
+            ("any(container.args,\n  # startswith 'x')", "expected an operator or `)`, found `'x'`"),
             ("spec.hostPID\nspec.hostIPC", "write `&&` between the lines"),
         ],
     );
