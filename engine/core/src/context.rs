@@ -17,7 +17,7 @@ use portal_expr::{
 };
 
 use crate::{
-    context::types::{Identity, KindTypes, TYPES, Types},
+    context::types::{Identity, KindTypes, SECRET, SECRET_FIELDS, TYPES, Types},
     event::{Operation, POD_SUBRESOURCES},
     kinds::Kind,
 };
@@ -68,16 +68,37 @@ pub(crate) struct Judged<'a> {
     pub(crate) operations: &'a [Operation],
     /// The subresources that are judged beside the objects.
     pub(crate) subresources: &'a [String],
+    /// Whether the rule names `request`: of others nothing needs to be known of it.
+    pub(crate) names_request: bool,
 }
 
-/// What is the same for all rules for pods: the types, and what people look for under other names.
-static WITH_PODS: LazyLock<Schema> = LazyLock::new(|| hints::hinted(&TYPES.schema, true));
+/// What is the same for all rules for pods: the types, the functions, and what people look for under other names.
+static WITH_PODS: LazyLock<Schema> = LazyLock::new(|| with_functions(true));
+
+/// The functions that look something up.
+static LOOKUP_FUNCTIONS: LazyLock<Arc<[Function]>> = LazyLock::new(|| {
+    let list = [("ns", Shape::Any, false), ("selector", Shape::map(Shape::Any), false)];
+    // What the first argument is depends on whether the kind has namespaces; the compiler of rules knows.
+    let by_name = [("ns", Shape::Text, true), ("name", Shape::Text, false)];
+    [
+        // Nothing may be called so.
+        Function { always: false, ..function("byName", BY_NAME, by_name, Shape::Any) },
+        function("list", LIST, list, Shape::list(Shape::Any)),
+    ]
+    .into()
+});
 
 /// What lookups give, of the kinds of Kubernetes.
 static LOOKUPS: LazyLock<Arc<HashMap<String, Vec<Shape>>>> = LazyLock::new(|| Arc::new(TYPES.lookups()));
 
 /// The same for other kinds.
-static WITHOUT_PODS: LazyLock<Schema> = LazyLock::new(|| hints::hinted(&TYPES.schema, false));
+static WITHOUT_PODS: LazyLock<Schema> = LazyLock::new(|| with_functions(false));
+
+fn with_functions(has_pods: bool) -> Schema {
+    let mut schema = hints::hinted(&TYPES.schema, has_pods);
+    functions::add_to(&mut schema, TYPES.image, TYPES.certificate);
+    schema
+}
 
 /// What a rule may name. The types are the same for all rules; the roots are its own.
 pub(crate) fn schema(judged: Judged<'_>) -> Schema {
@@ -87,42 +108,20 @@ pub(crate) fn schema(judged: Judged<'_>) -> Schema {
     let identity = judged.kinds.iter().map(|(kind, _)| Identity::of(&kind.group, &kind.kind, kind.namespaced)).min();
     let identity = identity.filter(|_| !judged.has_other_bodies).unwrap_or(Identity::None);
     let metadata = Shape::Object(types.metadata(identity));
-    let map = || Shape::map(Shape::Any);
     let lookups = |names| {
-        Shape::Calls(Calls {
-            names,
-            functions: vec![
-                // What the first argument is depends on whether the kind has namespaces; the compiler of rules knows.
-                Function {
-                    // Nothing may be called so.
-                    always: false,
-                    ..function("byName", BY_NAME, [("ns", Shape::Text, true), ("name", Shape::Text, false)], Shape::Any)
-                },
-                function(
-                    "list",
-                    LIST,
-                    [("ns", Shape::Any, false), ("selector", map(), false)],
-                    Shape::list(Shape::Any),
-                ),
-            ],
-            results: Arc::clone(&LOOKUPS),
-        })
+        let (functions, results) = (Arc::clone(&LOOKUP_FUNCTIONS), Arc::clone(&LOOKUPS));
+        Shape::Calls(Calls { names, functions, results })
     };
+    let object_ids = objects_of(&object);
     schema.add_required_root("object", object);
     match identity {
         Identity::None => schema.add_root("metadata", metadata),
         Identity::Name | Identity::NameAndNamespace => schema.add_required_root("metadata", metadata),
     };
-    let operations = Arc::new(operations(judged.operations));
-    let subresources = Arc::new(subresources(judged));
-    let is_namespaced = !judged.kinds.is_empty() && judged.kinds.iter().all(|(kind, _)| kind.namespaced);
-    for id in objects_of(&request) {
-        schema.narrow(id, "subResource", Field::optional(Shape::Word(Arc::clone(&subresources))));
-        if is_namespaced {
-            schema.narrow(id, "namespace", Field::required(Shape::Text));
-        }
-        schema.narrow(id, "operation", Field::required(Shape::Word(Arc::clone(&operations))));
+    if judged.names_request {
+        narrow_request(&mut schema, judged, &request);
     }
+    narrow_secrets(&mut schema, types, judged, &object_ids);
     schema.add_required_root("request", request);
     schema.add_root("cluster", lookups(1..=2));
     schema.add_root("consistentCluster", lookups(1..=1));
@@ -131,8 +130,40 @@ pub(crate) fn schema(judged: Judged<'_>) -> Schema {
         schema.add_required_root("spec", Shape::Object(types.pod.spec));
         schema.add_root("securityContext", Shape::Object(types.pod.security_context));
     }
-    functions::add_to(&mut schema, types.image, types.certificate);
     schema
+}
+
+/// Says of requests what `match` leaves of them.
+fn narrow_request(schema: &mut Schema, judged: Judged<'_>, request: &Shape) {
+    let operations = Arc::new(operations(judged.operations));
+    let subresources = Arc::new(subresources(judged));
+    let is_namespaced = !judged.kinds.is_empty() && judged.kinds.iter().all(|(kind, _)| kind.namespaced);
+    for id in objects_of(request) {
+        schema.narrow(id, "subResource", Field::optional(Shape::Word(Arc::clone(&subresources))));
+        if is_namespaced {
+            schema.narrow(id, "namespace", Field::required(Shape::Text));
+        }
+        schema.narrow(id, "operation", Field::required(Shape::Word(Arc::clone(&operations))));
+    }
+}
+
+/// Says of the values of Secrets how the other kinds of a rule are asked for theirs.
+fn narrow_secrets(schema: &mut Schema, types: &Types, judged: Judged<'_>, objects: &[ObjectId]) {
+    let others: Vec<&str> =
+        judged.kinds.iter().filter(|(kind, _)| !is_secret(kind)).map(|(kind, _)| kind.kind.as_str()).collect();
+    if others.is_empty() || others.len() == judged.kinds.len() {
+        return;
+    }
+    let reason: Arc<str> = format!("{SECRET} (write a rule for {} alone)", others.join(" and ")).into();
+    let secret = types.of("", "v1", "Secret").map(|known| known.object);
+    let secrets = objects.iter().filter(|id| Some(**id) == secret || **id == types.maybe_secret.object);
+    for (id, name) in secrets.flat_map(|id| SECRET_FIELDS.map(|name| (*id, name))) {
+        schema.narrow(id, name, Field::optional(Shape::map(Shape::Hidden(Arc::clone(&reason)))));
+    }
+}
+
+fn is_secret(kind: &Kind) -> bool {
+    kind.group.is_empty() && kind.kind == "Secret"
 }
 
 /// The operations that a rule is asked about, and how it would be asked about others.
@@ -183,7 +214,10 @@ fn objects_of(shape: &Shape) -> Vec<ObjectId> {
 
 /// What is known of the object and of a request for it: that they are of one of the judged kinds, if all of them are known.
 fn subject(types: &Types, judged: Judged<'_>) -> (Shape, Shape) {
-    let unknown = (Shape::Any, Shape::Object(types.request));
+    let unknown = match judged.kinds.iter().any(|(kind, _)| is_secret(kind)) {
+        true => (Shape::Object(types.maybe_secret.object), Shape::Object(types.maybe_secret.request)),
+        false => (Shape::Any, Shape::Object(types.request)),
+    };
     if judged.has_other_bodies {
         return unknown;
     }

@@ -23,7 +23,11 @@ use crate::limits::{MAX_NESTING, MAX_NODES, MAX_SOURCE, MAX_VISITS};
 /// Parses an expression.
 pub(crate) fn parse(source: &str) -> Result<Tree<'_>, Error> {
     read(source, !repair::LENIENT).map_err(|error| match repair::instead(source, &error) {
-        Some(instead) => Error { message: format!("{}: write `{instead}`", error.message), ..error },
+        Some(instead) => {
+            // Of two advices the one that says everything is enough.
+            let wrong = error.message.split_once("; use `").map_or(&*error.message, |(wrong, _)| wrong);
+            Error { message: format!("{wrong}: write `{instead}`"), ..error }
+        }
         None => error,
     })
 }

@@ -6,12 +6,12 @@ use std::collections::{HashMap, HashSet};
 use std::fmt;
 use std::sync::Arc;
 
-/// Everything that an expression may name beside the builtins. A clone shares the objects, which are most of it.
+/// Everything that an expression may name beside the builtins. A clone shares all but the roots, which are the least of it.
 #[derive(Clone, Debug, Default)]
 pub struct Schema {
     roots: HashMap<String, Root>,
     objects: Arc<Objects>,
-    functions: HashMap<String, Function>,
+    functions: Arc<HashMap<String, Function>>,
     hints: Arc<HashMap<String, Hint>>,
     /// Fields, and maps of texts, of which no text has a `*` or a `?` in it, by their names.
     unpatterned: Arc<HashSet<&'static str>>,
@@ -20,6 +20,8 @@ pub struct Schema {
     /// Fields of which more is known here than where their objects were added.
     narrowed: HashMap<(ObjectId, String), Field>,
     slots: u16,
+    /// Whether programs note what texts with computed fields are compared with.
+    notes_compared: bool,
 }
 
 /// What is meant by a path that people write, and that there is not.
@@ -157,7 +159,7 @@ pub struct Calls {
     /// How many names may stand between the root and the function.
     pub names: std::ops::RangeInclusive<usize>,
     /// The functions.
-    pub functions: Vec<Function>,
+    pub functions: Arc<[Function]>,
     /// What they give behind a name of which more is known, in the order of the functions.
     pub results: Arc<HashMap<String, Vec<Shape>>>,
 }
@@ -273,7 +275,7 @@ impl Schema {
 
     /// Adds a function.
     pub fn add_function(&mut self, function: Function) {
-        self.functions.insert(function.name.clone(), function);
+        Arc::make_mut(&mut self.functions).insert(function.name.clone(), function);
     }
 
     /// Says what is meant by a path that begins with no root, or that leads to no field: `old` is `request.oldObject`. A path that
@@ -294,6 +296,16 @@ impl Schema {
     /// Whether no text of a field with this name, or in a map with this name, has a `*` or a `?` in it.
     pub(crate) fn is_unpatterned(&self, field: &str) -> bool {
         self.unpatterned.contains(field)
+    }
+
+    /// Says whether programs note what texts with computed fields, and those fields, are compared with.
+    pub fn note_compared(&mut self, notes: bool) {
+        self.notes_compared = notes;
+    }
+
+    /// Whether programs note what texts with computed fields are compared with.
+    pub(crate) fn notes_compared(&self) -> bool {
+        self.notes_compared
     }
 
     /// Says what fields that are numbers count as where they are missing, by their names.

@@ -58,7 +58,7 @@ impl Pod {
             "cluster",
             Shape::Calls(Calls {
                 names: 1..=2,
-                functions: vec![Function {
+                functions: [Function {
                     name: "list".to_owned(),
                     parameters: vec![
                         parameter("ns", Shape::Text, true),
@@ -67,7 +67,8 @@ impl Pod {
                     result: Shape::list(Shape::Any),
                     always: true,
                     id: FunctionId(7),
-                }],
+                }]
+                .into(),
                 results: Default::default(),
             }),
         );

@@ -97,8 +97,10 @@ pub(crate) fn schema() -> Schema {
         always: true,
         id: FunctionId(7),
     };
-    schema
-        .add_root("cluster", Shape::Calls(Calls { names: 1..=2, functions: vec![list], results: Default::default() }));
+    schema.add_root(
+        "cluster",
+        Shape::Calls(Calls { names: 1..=2, functions: [list].into(), results: Default::default() }),
+    );
     schema.add_function(Function {
         name: "double".to_owned(),
         parameters: vec![parameter("number", Shape::Int, true)],

@@ -42,6 +42,7 @@ fn known(kind: &str, path: &str) -> String {
         has_pods: kind.kind == "Pod",
         operations: &Operation::ALL,
         subresources: &[],
+        names_request: true,
     };
     let schema = schema(judged);
     let mut names = path.split('.');

@@ -535,7 +535,10 @@ fn a_text_that_a_field_can_never_be_is_refused() {
             "this is never \"Alwys\": it is \"Always\" or \"Never\", did you mean `Always`?",
         ),
         ("container.policy in ['Never', 'x']", "this is never \"x\": it is \"Always\" or \"Never\""),
-        ("container.policy == ''", "this is never \"\": it is \"Always\" or \"Never\": what is missing is `nil`"),
+        (
+            "container.policy == ''",
+            "this is never \"\": where there is none it is `nil`: write `container.policy == nil`",
+        ),
         (
             "any(spec.containers, .policy == 'always')",
             "this is never \"always\": it is \"Always\" or \"Never\", did you mean `Always`?",

@@ -49,9 +49,9 @@ fn what_may_be_missing_is_asked_for_with_nil() {
             container.image != undefined
                 20: unknown name `undefined`: write `nil`
             container.image is None
-                17: expected an operator or the end, found `is`; use `==`: write `container.image == nil`
+                17: expected an operator or the end, found `is`: write `container.image == nil`
             container.image is not None
-                17: expected an operator or the end, found `is`; use `==`: write `container.image != nil`
+                17: expected an operator or the end, found `is`: write `container.image != nil`
             is_null(container.image)
                 1: unknown function `is_null`: write `container.image == nil`
             !container.image
@@ -374,9 +374,9 @@ fn an_operator_of_another_language_is_told_with_ours() {
             container.user !== 0
                 18: expected a value, found `=`; two signs are enough: write `container.user != 0`
             container.user = 0
-                16: expected an operator or the end, found `=`; use `==` to compare: write `container.user == 0`
+                16: expected an operator or the end, found `=`: write `container.user == 0`
             container.privileged & object.x
-                22: expected an operator or the end, found `&`; use `&&`: write `container.privileged && object.x`
+                22: expected an operator or the end, found `&`: write `container.privileged && object.x`
             container.privileged | object.x
                 30: expected an operator or the end, found `.`: write `container.privileged || object.x`
             container.privileged | true
@@ -384,13 +384,13 @@ fn an_operator_of_another_language_is_told_with_ours() {
             container.args | len
                 21: expected `(`, for only a call of `len` can stand here: write `len(container.args)`
             container.image <> 'x'
-                18: expected a value, found `>`; use `!=`: write `container.image != "x"`
+                18: expected a value, found `>`: write `container.image != "x"`
             container.image =~ 'x'
-                17: expected an operator or the end, found `=`; use `matches`: write `container.image matches "x"`
+                17: expected an operator or the end, found `=`: write `container.image matches "x"`
             container.image ~ 'x'
-                17: unexpected character `~`; use `matches`: write `container.image matches "x"`
+                17: unexpected character `~`: write `container.image matches "x"`
             container.privileged AND object.x
-                22: expected an operator or the end, found `AND`; use `and`: write `container.privileged and object.x`
+                22: expected an operator or the end, found `AND`: write `container.privileged and object.x`
             container.image in ('a', 'b')
                 24: expected an operator or `)`, found `,`; a list is written in brackets, `[a, b]`
             container.image !in ['a', 'b']

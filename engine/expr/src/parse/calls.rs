@@ -207,14 +207,8 @@ mod tests {
         check("a | list(b=1)", expect!["(call list a 1)"]);
         check("a.list(b = c == d)", expect![[r#"(call (method a "list") (== c d))"#]]);
         check("len(a=1)", expect!["1:5 the arguments of `len` have no names"]);
-        check(
-            "list(a.b=1)",
-            expect!["1:9 expected an operator, found `=`; use `==` to compare: write `list(a.b == 1)`"],
-        );
+        check("list(a.b=1)", expect!["1:9 expected an operator, found `=`: write `list(a.b == 1)`"]);
         check("list((a)=1)", expect!["1:9 expected a name without parentheses before `=`: write `list(a == 1)`"]);
-        check(
-            r#"list("a"=1)"#,
-            expect![[r#"1:9 expected an operator, found `=`; use `==` to compare: write `list("a" == 1)`"#]],
-        );
+        check(r#"list("a"=1)"#, expect![[r#"1:9 expected an operator, found `=`: write `list("a" == 1)`"#]]);
     }
 }

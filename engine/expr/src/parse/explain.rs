@@ -176,10 +176,12 @@ fn hint(source: &str, at: usize, tried: &[Rule]) -> String {
     hint.to_owned()
 }
 
-/// Whether a place is in a line that was meant as a comment.
+/// Whether a place is in a line that was meant as a comment. In brackets it may begin with the element.
 fn is_behind_hash(source: &str, at: usize) -> bool {
-    let line = source[..at].rsplit('\n').next().unwrap_or_default().trim_start();
-    line.strip_prefix('#').is_some_and(|rest| rest.starts_with(' '))
+    let (before, line) = source[..at].rsplit_once('\n').unwrap_or(("", &source[..at]));
+    let count = |signs: [char; 2]| before.matches(signs).count();
+    let is_open = count(['(', '[']) > count([')', ']']);
+    !is_open && line.trim_start().strip_prefix('#').is_some_and(|rest| rest.starts_with(' '))
 }
 
 /// Whether something is the first of a line that is not the first.
@@ -256,8 +258,8 @@ mod tests {
                 {a: 1                   1:6 expected an operator or `}`, found the end
                 a ? b                   1:6 expected an operator or `:`, found the end
                 a[b                     1:4 expected an operator, `:` or `]`, found the end
-                a = b                   1:3 expected an operator or the end, found `=`; use `==` to compare: write `a == b`
-                a & b                   1:3 expected an operator or the end, found `&`; use `&&`: write `a && b`
+                a = b                   1:3 expected an operator or the end, found `=`: write `a == b`
+                a & b                   1:3 expected an operator or the end, found `&`: write `a && b`
                 a not b                 1:3 expected an operator or the end, found `not`; between values it goes with `in`, `contains` and their like
                 f(a; b)                 1:4 expected an operator, `,` or `)`, found `;`; put several expressions in braces or parentheses
                 "a" 'b'                 1:5 expected an operator or the end, found `'b'`
@@ -310,7 +312,7 @@ mod tests {
                 1abc                    1:1 `1abc` is not a number
                 a + 1.b                 1:5 `1.b` is not a number
                 @a                      1:1 unexpected character `@`; the element that a predicate looks at is `#`, and anything else begins with a name
-                a ~ b                   1:3 unexpected character `~`; use `matches`: write `a matches b`
+                a ~ b                   1:3 unexpected character `~`: write `a matches b`
                 é ♥                     1:3 unexpected character `♥`
             "#]],
         );

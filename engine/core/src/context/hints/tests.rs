@@ -14,6 +14,7 @@ fn untyped(has_pods: bool) -> Schema {
         has_pods,
         operations: &[Operation::Create],
         subresources: &[],
+        names_request: true,
     })
 }
 
@@ -22,7 +23,9 @@ fn typed(group: &str, kind: &str) -> Schema {
     let kind = Kinds::builtin().get(group, kind).expect(kind);
     let has_pods = ["Pod", "Deployment"].contains(&&*kind.kind);
     let operations = &[Operation::Create];
-    context::schema(Judged { kinds: &[(kind, &[])], has_other_bodies: false, has_pods, operations, subresources: &[] })
+    let kinds = &[(&**kind, &[][..])];
+    let names_request = true;
+    context::schema(Judged { kinds, has_other_bodies: false, has_pods, operations, subresources: &[], names_request })
 }
 
 #[track_caller]

@@ -45,18 +45,18 @@ pub(super) fn unknown_kind(kinds: &Kinds, gvk: &GroupVersionKind) -> String {
     }
 }
 
-/// What is sent to a subresource has a kind of its own, which `match` does not name: by the kind, the one that it is sent to, and the
-/// subresource.
-const BODIES: [(&str, &str, &str); 9] = [
-    ("PodExecOptions", "Pod", "exec"),
-    ("PodAttachOptions", "Pod", "attach"),
-    ("PodPortForwardOptions", "Pod", "portforward"),
-    ("PodProxyOptions", "Pod", "proxy"),
-    ("NodeProxyOptions", "Node", "proxy"),
-    ("ServiceProxyOptions", "Service", "proxy"),
-    ("Eviction", "Pod", "eviction"),
-    ("TokenRequest", "ServiceAccount", "token"),
-    ("Scale", "", "scale"),
+/// What is sent to a subresource has a kind of its own, which `match` does not name: by its group and kind, the one that it is sent to, and
+/// the subresource.
+const BODIES: [(&str, &str, &str, &str); 9] = [
+    ("", "PodExecOptions", "Pod", "exec"),
+    ("", "PodAttachOptions", "Pod", "attach"),
+    ("", "PodPortForwardOptions", "Pod", "portforward"),
+    ("", "PodProxyOptions", "Pod", "proxy"),
+    ("", "NodeProxyOptions", "Node", "proxy"),
+    ("", "ServiceProxyOptions", "Service", "proxy"),
+    ("policy", "Eviction", "Pod", "eviction"),
+    ("authentication.k8s.io", "TokenRequest", "ServiceAccount", "token"),
+    ("autoscaling", "Scale", "", "scale"),
 ];
 
 /// What to write for a kind that is a subresource, or what is sent to one: `pods/exec`, `PodExecOptions`.
@@ -72,7 +72,10 @@ pub(super) fn subresource(kinds: &Kinds, gvk: &GroupVersionKind) -> Option<Strin
             (kind.map_or_else(|| format!("kind: {name}"), group), subresource)
         }
         None => {
-            let (_, kind, subresource) = BODIES.iter().find(|(body, ..)| *body == gvk.kind)?;
+            // Who leaves out the group may mean any, and another group may get a kind of this name.
+            let is_meant = |group: &str| gvk.group.is_empty() || gvk.group == group;
+            let (.., kind, subresource) =
+                BODIES.iter().find(|(group, body, ..)| *body == gvk.kind && is_meant(group))?;
             let own = "group: apps, kind: Deployment";
             (if kind.is_empty() { own.to_owned() } else { format!("kind: {kind}") }, *subresource)
         }
