@@ -17,7 +17,7 @@ use portal_expr::{
 };
 
 use crate::{
-    context::types::{Identity, KindTypes, TYPES, Types},
+    context::types::{Identity, KindTypes, SECRET, SECRET_FIELDS, TYPES, Types},
     event::{Operation, POD_SUBRESOURCES},
     kinds::Kind,
 };
@@ -108,6 +108,7 @@ pub(crate) fn schema(judged: Judged<'_>) -> Schema {
             results: Arc::clone(&LOOKUPS),
         })
     };
+    let object_ids = objects_of(&object);
     schema.add_required_root("object", object);
     match identity {
         Identity::None => schema.add_root("metadata", metadata),
@@ -123,6 +124,7 @@ pub(crate) fn schema(judged: Judged<'_>) -> Schema {
         }
         schema.narrow(id, "operation", Field::required(Shape::Word(Arc::clone(&operations))));
     }
+    narrow_secrets(&mut schema, types, judged, &object_ids);
     schema.add_required_root("request", request);
     schema.add_root("cluster", lookups(1..=2));
     schema.add_root("consistentCluster", lookups(1..=1));
@@ -133,6 +135,25 @@ pub(crate) fn schema(judged: Judged<'_>) -> Schema {
     }
     functions::add_to(&mut schema, types.image, types.certificate);
     schema
+}
+
+/// Says of the values of Secrets how the other kinds of a rule are asked for theirs.
+fn narrow_secrets(schema: &mut Schema, types: &Types, judged: Judged<'_>, objects: &[ObjectId]) {
+    let others: Vec<&str> =
+        judged.kinds.iter().filter(|(kind, _)| !is_secret(kind)).map(|(kind, _)| kind.kind.as_str()).collect();
+    if others.is_empty() || others.len() == judged.kinds.len() {
+        return;
+    }
+    let reason: Arc<str> = format!("{SECRET} (write a rule for {} alone)", others.join(" and ")).into();
+    let secret = types.of("", "v1", "Secret").map(|known| known.object);
+    let secrets = objects.iter().filter(|id| Some(**id) == secret || **id == types.maybe_secret.object);
+    for (id, name) in secrets.flat_map(|id| SECRET_FIELDS.map(|name| (*id, name))) {
+        schema.narrow(id, name, Field::optional(Shape::map(Shape::Hidden(Arc::clone(&reason)))));
+    }
+}
+
+fn is_secret(kind: &Kind) -> bool {
+    kind.group.is_empty() && kind.kind == "Secret"
 }
 
 /// The operations that a rule is asked about, and how it would be asked about others.
@@ -183,7 +204,10 @@ fn objects_of(shape: &Shape) -> Vec<ObjectId> {
 
 /// What is known of the object and of a request for it: that they are of one of the judged kinds, if all of them are known.
 fn subject(types: &Types, judged: Judged<'_>) -> (Shape, Shape) {
-    let unknown = (Shape::Any, Shape::Object(types.request));
+    let unknown = match judged.kinds.iter().any(|(kind, _)| is_secret(kind)) {
+        true => (Shape::Object(types.maybe_secret.object), Shape::Object(types.maybe_secret.request)),
+        false => (Shape::Any, Shape::Object(types.request)),
+    };
     if judged.has_other_bodies {
         return unknown;
     }

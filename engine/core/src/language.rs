@@ -5,7 +5,7 @@ use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use portal_expr::{
-    Arena, CallSite, Error, Facts, Host, Limits, Mode, Moment, Observation, Program, Schema, Value, Warning,
+    Arena, CallSite, Compared, Error, Facts, Host, Limits, Mode, Moment, Observation, Program, Schema, Value, Warning,
 };
 
 /// A language for rules.
@@ -46,6 +46,12 @@ pub trait Expression: fmt::Debug + Send + Sync {
 
     /// Where it calls the host. The host is told the place in this list.
     fn calls(&self) -> &[CallSite];
+
+    /// What texts with computed fields, and those fields, are compared with, if the schema wants that. Whoever compiled it asks once;
+    /// it is not kept. A language that cannot tell says nothing.
+    fn take_compared(&mut self) -> Vec<Compared> {
+        Vec::new()
+    }
 
     /// What may be a mistake although it compiles.
     fn warnings(&self) -> &[Warning];
@@ -151,6 +157,10 @@ impl Expression for Program {
 
     fn calls(&self) -> &[CallSite] {
         Program::calls(self)
+    }
+
+    fn take_compared(&mut self) -> Vec<Compared> {
+        Program::take_compared(self)
     }
 
     fn warnings(&self) -> &[Warning] {

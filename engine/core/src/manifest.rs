@@ -154,6 +154,12 @@ impl Manifest {
         &self.text[self.range.clone()]
     }
 
+    /// The lines that are UTF-8, with their numbers.
+    pub(crate) fn numbered_lines(&self) -> impl Iterator<Item = (usize, &str)> {
+        let numbered = (self.first_line..).zip(lines(self.bytes()));
+        numbered.filter_map(|(number, line)| Some((number, std::str::from_utf8(line).ok()?)))
+    }
+
     /// The text from a line on, as far as it is UTF-8.
     pub(crate) fn text_from(&self, line: usize) -> &str {
         let before: usize = lines(self.bytes()).take(line.saturating_sub(self.first_line)).map(<[u8]>::len).sum();

@@ -26,7 +26,7 @@ mod words;
 use crate::{
     ast::{Id, Kind as Syntax, Tree},
     error::{Error, Phase},
-    facts::{Facts, Read},
+    facts::{Compared, Facts, Read},
     limits::MAX_NESTING,
     parse::parse,
     print::written,
@@ -38,7 +38,7 @@ use crate::{
 
 use self::{
     form::{Entry, Form},
-    guards::Way,
+    guards::{Asked, Way},
     known::Known,
 };
 
@@ -70,14 +70,21 @@ pub fn compile(source: &str, schema: &Schema, mode: Mode) -> Result<Program, Err
         present: Vec::new(),
         asked: Vec::new(),
         empty_tests: Vec::new(),
+        negated: Vec::new(),
+        compared: Vec::new(),
         facts: Facts::default(),
         calls: Vec::new(),
         warnings: Vec::new(),
         height: 0,
         unchecked: 0,
     };
-    let Typed { op: root, known } = compiler.value(tree.root)?;
+    let typed = compiler.value(tree.root)?;
+    let hidden = compiler.refuse_hidden(tree.root, &typed).err();
+    let Typed { op: root, known } = typed;
     let no_condition = (!known.form.may_be_bool()).then(|| {
+        if let Some(hidden) = hidden {
+            return hidden;
+        }
         let kind = if known.is_unknown() { "neither".to_owned() } else { known.kind.to_string() };
         let hint = compiler.truth_of(tree.root, known.kind, true).filter(|_| !compiler.strict).unwrap_or_default();
         compiler.error(tree.node(tree.root).at, format!("a rule must be true or false, and this is {kind}{hint}"))
@@ -86,7 +93,7 @@ pub fn compile(source: &str, schema: &Schema, mode: Mode) -> Result<Program, Err
     {
         compiler.warn(tree.node(tree.root).at, "this reads nothing, so its answer is always the same");
     }
-    let Compiler { strict, declared, roots, mut facts, calls, warnings, .. } = compiler;
+    let Compiler { strict, declared, roots, compared, mut facts, calls, warnings, .. } = compiler;
     facts.finish();
     Ok(Program {
         source: source.into(),
@@ -96,6 +103,7 @@ pub fn compile(source: &str, schema: &Schema, mode: Mode) -> Result<Program, Err
         calls: calls.into(),
         strict,
         facts,
+        compared,
         warnings,
         no_condition,
         declarations: declarations(&tree).into(),
@@ -137,9 +145,13 @@ struct Compiler<'s> {
     /// What conditions around the node that is visited have found to be there.
     present: Vec<Way<'s>>,
     /// What is asked whether it is there, somewhere in the conditions that are joined with the node that is visited.
-    asked: Vec<Way<'s>>,
+    asked: Vec<Asked<'s>>,
     /// The lists and maps that were asked whether they are empty.
     empty_tests: Vec<Id>,
+    /// The operators around the node that is visited which are written with a `not` before them: `x not in y`.
+    negated: Vec<u32>,
+    /// What texts with computed fields, and those fields, are compared with, if the schema wants that.
+    compared: Vec<Compared>,
     facts: Facts,
     calls: Vec<CallSite>,
     warnings: Vec<Warning>,

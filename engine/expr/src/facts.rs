@@ -12,29 +12,40 @@ pub struct Facts {
     pub calls: Vec<Vec<ArgumentShape>>,
     /// The arguments of each call that may be nil, although they are given.
     pub doubtful: Vec<Vec<usize>>,
-    /// What texts with computed fields, and those fields, are compared with.
-    pub compared: Vec<Compared>,
     /// Where the time is asked for first, by line and column: the answer depends on when it is asked for.
     pub now: Option<(u32, u32)>,
 }
 
-/// A comparison of a text that has computed fields, or of one of these fields, with a text of the expression.
+/// A comparison of a text that has computed fields, or of one of these fields, with texts of the expression.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Compared {
     /// The field. None for the text that has the fields.
     pub field: Option<ComputedId>,
     /// What is compared, as it is written.
     pub subject: String,
-    /// The operator.
-    pub operator: &'static str,
-    /// The text of the expression.
-    pub text: String,
+    /// How it is compared.
+    pub relation: Relation,
+    /// Whether the opposite is asked: `!=`, `not in`, `not startsWith`.
+    pub is_negated: bool,
+    /// The texts of the expression: one, or those of a list.
+    pub texts: Vec<Box<str>>,
     /// Whether what is compared may be missing, and nobody asks.
     pub may_be_nil: bool,
-    /// The line of the operator, from 1.
-    pub line: u32,
-    /// The column of the operator, from 1.
-    pub column: u32,
+    /// The place of the operator in the expression, in bytes.
+    pub at: u32,
+}
+
+/// How a text is compared with texts of the expression.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Relation {
+    /// `==` and `!=`
+    Equal,
+    /// `in`
+    In,
+    /// `startsWith`
+    StartsWith,
+    /// Any other operator.
+    Other,
 }
 
 /// A part of a root that is read, with everything below it.

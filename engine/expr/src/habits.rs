@@ -10,7 +10,7 @@ use crate::{
     value::{Network, version::Range},
 };
 
-pub(crate) use self::rewrite::{Receiver, rewritten, written_here};
+pub(crate) use self::rewrite::{MAX_SHOWN, Receiver, over_keys, rewritten, without_variable, written_here};
 
 /// How something is said here.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -86,7 +86,7 @@ pub(crate) const SIGNS: [(&str, &str); 10] = [
 pub(crate) const LENGTHS: [&str; 4] = ["length", "size", "count", "len"];
 
 /// Functions of other languages by their names, and by the names of what they belong to.
-const FUNCTIONS: [(&str, Ours); 103] = [
+const FUNCTIONS: [(&str, Ours); 101] = [
     ("has", Ours::Present),
     ("defined", Ours::Present),
     ("isDefined", Ours::Present),
@@ -176,8 +176,6 @@ const FUNCTIONS: [(&str, Ours); 103] = [
     ("toBytes", Ours::Builtin("quantity")),
     ("cidrContains", Ours::Between(("", 1), Binary::In, ("cidr", 0))),
     ("cidr_contains", Ours::Between(("", 1), Binary::In, ("cidr", 0))),
-    ("cidrOverlaps", Ours::Between(("", 1), Binary::In, ("cidr", 0))),
-    ("net.cidr_overlap", Ours::Between(("", 1), Binary::In, ("cidr", 0))),
     ("default", Ours::Operator(Binary::Coalesce)),
     ("strings.HasPrefix", Ours::Operator(Binary::StartsWith)),
     ("strings.HasSuffix", Ours::Operator(Binary::EndsWith)),
@@ -254,7 +252,8 @@ const METHODS: [(&str, Ours); 57] = [
 ];
 
 /// Functions of other languages that are not here, and what is done instead.
-const ABSENT: [(&str, &str); 2] = [
+const ABSENT: [(&str, &str); 3] = [
+    ("cidrOverlaps", "write `cidr(a) in cidr(b) || cidr(b) in cidr(a)`"),
     ("url", "write `text startsWith \"https://\"`, or take the host by `split(text, \"/\")[2]`"),
     ("isURL", "write `text startsWith \"https://\"`"),
 ];

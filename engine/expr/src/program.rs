@@ -5,7 +5,7 @@ use portal_document::Key;
 use crate::{
     builtins::Builtin,
     error::Error,
-    facts::Facts,
+    facts::{Compared, Facts},
     operators::Comparison,
     regex::Regex,
     schema::{ComputedId, FunctionId, Slot},
@@ -25,6 +25,8 @@ pub struct Program {
     pub(crate) calls: Box<[CallSite]>,
     pub(crate) strict: bool,
     pub(crate) facts: Facts,
+    /// What texts with computed fields are compared with, until somebody takes it.
+    pub(crate) compared: Vec<Compared>,
     pub(crate) warnings: Vec<Warning>,
     /// Why it is no condition, if it can never be one.
     pub(crate) no_condition: Option<Error>,
@@ -406,6 +408,12 @@ impl Program {
     /// What is known about the program without running it.
     pub fn facts(&self) -> &Facts {
         &self.facts
+    }
+
+    /// What texts with computed fields, and those fields, are compared with, if the schema wants that. It is needed once, and is not
+    /// kept with the program.
+    pub fn take_compared(&mut self) -> Vec<Compared> {
+        std::mem::take(&mut self.compared)
     }
 
     /// What may be a mistake although it compiles.

@@ -20,6 +20,8 @@ pub struct Schema {
     /// Fields of which more is known here than where their objects were added.
     narrowed: HashMap<(ObjectId, String), Field>,
     slots: u16,
+    /// Whether programs note what texts with computed fields are compared with.
+    notes_compared: bool,
 }
 
 /// What is meant by a path that people write, and that there is not.
@@ -294,6 +296,16 @@ impl Schema {
     /// Whether no text of a field with this name, or in a map with this name, has a `*` or a `?` in it.
     pub(crate) fn is_unpatterned(&self, field: &str) -> bool {
         self.unpatterned.contains(field)
+    }
+
+    /// Says whether programs note what texts with computed fields, and those fields, are compared with.
+    pub fn note_compared(&mut self, notes: bool) {
+        self.notes_compared = notes;
+    }
+
+    /// Whether programs note what texts with computed fields are compared with.
+    pub(crate) fn notes_compared(&self) -> bool {
+        self.notes_compared
     }
 
     /// Says what fields that are numbers count as where they are missing, by their names.

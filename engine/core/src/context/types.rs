@@ -27,6 +27,8 @@ pub(crate) struct Types {
     pub(crate) certificate: ObjectId,
     /// A request for an object of which nothing is known.
     pub(crate) request: ObjectId,
+    /// An object of which nothing is known but that it may be a Secret.
+    pub(crate) maybe_secret: KindTypes,
 }
 
 /// What rules see of a kind in one version.
@@ -74,7 +76,10 @@ struct Builder {
 const TABLE: &str = include_str!("fields.txt");
 
 /// Why nothing can be asked about the values of a Secret.
-const SECRET: &str = "the values of a Secret are hidden from rules, which read \"***\"";
+pub(crate) const SECRET: &str = "the values of a Secret are hidden from rules, which read \"***\"";
+
+/// The fields of a Secret whose values are hidden.
+pub(crate) const SECRET_FIELDS: [&str; 2] = ["data", "stringData"];
 
 /// What Kubernetes takes numbers for that are left out, where that is not 0.
 const DEFAULTS: [(&str, &str); 12] = [
@@ -143,13 +148,16 @@ impl Types {
         let pod = builder.add_pod(image);
         let user = builder.add_user();
         let request = builder.add_request(user, &Shape::Any);
+        let maybe_secret = builder.add_maybe_secret();
+        let maybe_secret =
+            KindTypes { object: maybe_secret, request: builder.add_request(user, &Shape::Object(maybe_secret)) };
         let mut kinds = HashMap::new();
         for (kind, name) in TABLE.lines().map_while(|line| line.split_once(" = ")) {
             let object = builder.add_kind(kind, name, &metadata);
             let request = builder.add_request(user, &Shape::Object(object));
             kinds.insert(kind, KindTypes { object, request });
         }
-        Types { schema: builder.schema, kinds, metadata, pod, image, certificate, request }
+        Types { schema: builder.schema, kinds, metadata, pod, image, certificate, request, maybe_secret }
     }
 
     /// What rules see of objects of a kind in a version, if Kubernetes has said it.
@@ -233,7 +241,7 @@ impl Builder {
                     // A Service without a selector selects nothing, and a lookup with an empty one would find everything.
                     *never_nil = false;
                 }
-                if let ("Secret", "data" | "stringData", Shape::Map { value, .. }) = (name, field, &mut shape) {
+                if let ("Secret", true, Shape::Map { value, .. }) = (name, SECRET_FIELDS.contains(&field), &mut shape) {
                     **value = Shape::Hidden(SECRET.into());
                 }
                 if shape == Shape::Any && INT_OR_TEXT.contains(&field.trim_end_matches('!')) {
@@ -343,6 +351,12 @@ impl Builder {
             optional("extra", Shape::map(texts())),
         ];
         self.add_with("userInfo", fields.into())
+    }
+
+    /// Adds an object that may be anything, and a Secret.
+    fn add_maybe_secret(&mut self) -> ObjectId {
+        let fields = SECRET_FIELDS.map(|name| optional(name, Shape::map(Shape::Hidden(SECRET.into()))));
+        self.schema.add_object(Object { name: "object".to_owned(), fields: fields.into(), open: true })
     }
 
     /// Adds a request for such an object.

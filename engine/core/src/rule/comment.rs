@@ -3,6 +3,8 @@
 
 use portal_expr::{Error, Phase};
 
+use super::quoting::{self, Written};
+
 /// What is said where nobody knows what followed, because the rule came as JSON.
 pub(crate) const GUESS: &str = "if a `#` followed: YAML takes it for a comment where a space is before it, so write the rule in quotes, \
                                 or below `rule: |`";
@@ -29,17 +31,12 @@ pub(crate) fn expects_more(source: &str) -> bool {
 /// The text of a field and the comment that ends it, if the text is neither in quotes nor a block. `text` begins with the line that
 /// has the key, in this column.
 pub(crate) fn split(text: &str, column: usize) -> Option<(String, &str)> {
-    let mut lines = text.lines();
-    let first = lines.next()?;
-    let key = first.char_indices().nth(column - 1).map_or("", |(at, _)| &first[at..]);
-    let value = key.split_once(':')?.1.trim_start();
-    if value.starts_with(['"', '\'', '|', '>', '&', '*', '!']) {
+    let written = Written::of(text, column)?;
+    if written.lines[0].trim_start().starts_with(['"', '\'', '|', '>', '&', '*', '!']) {
         return None;
     }
     let mut plain = String::new();
-    let is_continued =
-        |line: &&str| line.trim().is_empty() || line.chars().take_while(|letter| *letter == ' ').count() >= column;
-    for line in std::iter::once(value).chain(lines.take_while(is_continued)) {
+    for line in written.lines {
         let comment =
             line.match_indices('#').map(|(at, _)| at).find(|at| !line[..*at].ends_with(|letter| letter != ' '));
         let (before, comment) = comment.map_or((line, None), |at| (&line[..at], Some(line[at..].trim_end())));
@@ -56,11 +53,8 @@ pub(crate) fn split(text: &str, column: usize) -> Option<(String, &str)> {
 
 /// What to do about a field whose text a comment ends.
 pub(crate) fn way_out(field: &str, plain: &str, comment: &str) -> String {
-    let quoted = format!("{plain} {comment}").replace('\'', "''");
-    format!(
-        "YAML takes `{comment}` for a comment, because a space is before the `#`: write the {field} in quotes, or as a block\n \
-         | {field}: '{quoted}'\n | {field}: |\n |   {plain} {comment}"
-    )
+    let way_out = quoting::way_out(field, &format!("{plain} {comment}"));
+    format!("YAML takes `{comment}` for a comment, because a space is before the `#`: {way_out}")
 }
 
 #[cfg(test)]

@@ -116,8 +116,11 @@ impl<'a> Compiler<'a> {
         if judged.is_empty() {
             return None;
         }
-        let schema = self.schema(&judged, judged.iter().all(|judged| judged.template.is_some()));
-        let expression = self.expression(&schema, &judged)?;
+        let mut schema = self.schema(&judged, judged.iter().all(|judged| judged.template.is_some()));
+        schema.note_compared(true);
+        let mut expression = self.expression(&schema, &judged)?;
+        schema.note_compared(false);
+        let compared = expression.take_compared();
         let facts = expression.facts();
         let per_container = facts.reads_root(CONTAINER);
         let reads_object =
@@ -131,7 +134,7 @@ impl<'a> Compiler<'a> {
             self.warn_of_controllers(&judged);
         }
         self.check_resources(facts);
-        self.check_images(facts);
+        self.check_images(&compared);
         self.check_connected(facts, &judged);
         let lookups = self.lookups(&*expression);
         let message = self.message(&schema, &*expression, per_container);
@@ -203,8 +206,10 @@ impl<'a> Compiler<'a> {
             Err(error) => {
                 // What is wrong may be that the kinds have no pods, and not the name.
                 let without = judged.iter().find(|judged| judged.template.is_none());
-                let without =
-                    without.filter(|_| self.engine.compile(&self.spec.rule, &self.schema(judged, true)).is_ok());
+                let without = without.filter(|_| {
+                    let compiled = self.engine.compile(&self.spec.rule, &self.schema(judged, true));
+                    compiled.is_ok_and(|expression| expression.check_condition().is_ok())
+                });
                 let hint = without.map(|judged| no_pods(&judged.kind));
                 self.expression_error(&["rule"], error, hint);
                 self.warn_of_comment();
@@ -320,6 +325,13 @@ impl<'a> Compiler<'a> {
         if let Some(diagnostic) = self.diagnostics.last_mut() {
             diagnostic.excerpt = Some(Excerpt { line, column, text, ends_early: false });
         }
+    }
+
+    /// The line and the column of a place in the rule's expression.
+    fn place(&self, offset: usize) -> (u32, u32) {
+        let before = self.spec.rule.get(..offset).unwrap_or_default();
+        let line = before.rsplit('\n').next().unwrap_or_default();
+        (1 + before.matches('\n').count() as u32, 1 + line.chars().count() as u32)
     }
 
     /// Says that a kind is not served, or not yet.

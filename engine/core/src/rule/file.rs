@@ -5,11 +5,12 @@ use std::fmt;
 use portal_document::{Interning, Node};
 
 use crate::{
-    manifest::{Manifest, Problem, items},
+    manifest::{Manifest, Placed, Problem, items, list_len},
     rule::{
         comment,
         diagnostic::{Diagnostic, Step, document_steps},
-        load, quoting,
+        load,
+        quoting::{self, TagLine},
         source::{Origin, RuleSource},
     },
 };
@@ -45,9 +46,11 @@ pub const HOW_TO_BEGIN: &str = "a rule has `apiVersion: portal.io/v1alpha1` and 
 pub fn read(manifest: &Manifest) -> RuleFile {
     let (documents, problems) = manifest.documents(Interning::LookUpOnly);
     let problems = problems.into_iter().map(|problem| with_way_out(manifest, problem)).collect::<Vec<_>>();
-    let may_have_tags = quoting::may_have_tags(manifest.text_from(0));
+    let tags = quoting::tag_lines(manifest.numbered_lines());
     let mut file = RuleFile { is_empty: documents.is_empty() && problems.is_empty(), problems, ..RuleFile::default() };
-    for placed in &documents {
+    for (index, placed) in documents.iter().enumerate() {
+        let end = documents.get(index + 1).map_or(usize::MAX, |next| next.line);
+        let tags = TagsOfItems::of(manifest, placed, between(&tags, placed.line, end));
         for item in items(placed.document.root()) {
             let base = item.steps();
             let object = match &item.content {
@@ -67,9 +70,9 @@ pub fn read(manifest: &Manifest) -> RuleFile {
                 }
                 continue;
             }
-            let tagged = if may_have_tags { tagged(manifest, placed.line, &base) } else { Vec::new() };
-            if !tagged.is_empty() {
-                file.problems.extend(tagged);
+            let found = tagged(manifest, placed.line, &base, tags.of_item(item.path.first().copied()));
+            if !found.is_empty() {
+                file.problems.extend(found);
                 continue;
             }
             let origin = Origin::File { path: manifest.file().to_owned(), line: placed.line };
@@ -84,21 +87,49 @@ pub fn read(manifest: &Manifest) -> RuleFile {
 
 /// What is wrong with the YAML of a file, with the way out where it is that of a text.
 fn with_way_out(manifest: &Manifest, problem: Problem) -> Problem {
-    let way_out = problem.line.and_then(|line| quoting::unreadable(manifest.text_from(line)));
-    match way_out {
+    let place = problem.line.zip(problem.column);
+    match place.and_then(|(line, column)| quoting::unreadable(manifest.text_from(line), column)) {
         Some(way_out) => Problem { message: format!("{}: {way_out}", problem.message), ..problem },
         None => problem,
     }
 }
 
+/// The lines of a document behind whose key a tag may begin, and the lines on which the items of its list begin. To look for a field
+/// takes longer the further down it is, so that only those are looked for that may have a tag.
+struct TagsOfItems<'a> {
+    tags: &'a [TagLine],
+    items: Vec<usize>,
+}
+
+impl<'a> TagsOfItems<'a> {
+    fn of(manifest: &Manifest, placed: &Placed, tags: &'a [TagLine]) -> Self {
+        let count = list_len(placed.document.root()).filter(|_| !tags.is_empty());
+        TagsOfItems { tags, items: count.map(|count| manifest.item_lines(placed.line, count)).unwrap_or_default() }
+    }
+
+    /// Those of an item of the outermost list, or of the whole document.
+    fn of_item(&self, index: Option<usize>) -> &'a [TagLine] {
+        let Some(start) = index.and_then(|index| self.items.get(index)) else { return self.tags };
+        // Several may begin on one line.
+        let end = self.items.get(self.items.partition_point(|line| line <= start));
+        between(self.tags, *start, end.copied().unwrap_or(usize::MAX))
+    }
+}
+
+fn between(tags: &[TagLine], start: usize, end: usize) -> &[TagLine] {
+    let place = |line: usize| tags.partition_point(|(tag, _)| *tag < line);
+    &tags[place(start)..place(end)]
+}
+
 /// The texts of a rule of which YAML leaves out the beginning. The rule that is left must never be judged by.
-fn tagged(manifest: &Manifest, line: usize, base: &[Step]) -> Vec<Problem> {
+fn tagged(manifest: &Manifest, line: usize, base: &[Step], tags: &[TagLine]) -> Vec<Problem> {
     let mut problems = Vec::new();
-    for field in quoting::fields() {
-        for way in [&["spec", field][..], &[field][..]] {
+    for (tag, field) in tags {
+        for way in [&["spec", *field][..], &[*field][..]] {
             let steps: Vec<Step> =
                 base.iter().cloned().chain(way.iter().map(|name| Step::Field((*name).to_owned()))).collect();
-            let Some((at, column)) = manifest.locate(line, &document_steps(&steps)) else { continue };
+            let place = manifest.locate(line, &document_steps(&steps));
+            let Some((at, column)) = place.filter(|(at, _)| at == tag) else { continue };
             let found = quoting::tagged(manifest.text_from(at), column, field);
             problems.extend(found.map(|message| manifest.problem(Some(at), Some(column), message)));
         }

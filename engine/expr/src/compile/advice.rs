@@ -187,41 +187,41 @@ impl<'s> Compiler<'s> {
             .split(',')
             .map(|pair| pair.split_once('=').map(|(key, value)| (key.trim(), value.trim_start_matches('=').trim())));
         let pairs: Vec<(&str, &str)> = pairs.collect::<Option<_>>()?;
+        // `app!=web` is no pair.
+        if pairs.iter().any(|(key, _)| key.ends_with('!')) {
+            return None;
+        }
         let written: Vec<String> = pairs.iter().map(|(key, value)| format!("{key:?}: {value:?}")).collect();
         wanted.is_map().then(|| format!(": write `{{{}}}`", written.join(", ")))
     }
 
     /// What is wrong with a predicate over a map, and how it goes through the keys.
-    pub(super) fn predicate_over_map(&self, at: u32, name: &str, map: Id, body: Option<Id>) -> Error {
-        let map = self.shown(map);
-        let body = body.map(|body| {
-            let body = self.shown(body);
-            let value = format!("{map}[#]");
-            [("#key", "#"), (".key", "#"), ("#value", &*value), (".value", &*value)]
-                .iter()
-                .fold(body, |body, (theirs, ours)| replace_word(&body, theirs, ours))
-        });
-        let body = body.as_deref().unwrap_or("…");
-        self.error(
-            at,
-            format!("`{name}` goes through a list, and this is map: write `{name}(keys({map}), {body})`, where `#` is the key and `{map}[#]` its value"),
-        )
+    pub(super) fn predicate_over_map(&self, at: u32, name: &'s str, map: Id, body: Option<Id>) -> Error {
+        let ours = body.and_then(|body| habits::over_keys(self.tree, name, map, body));
+        let map = self.brief(map);
+        let ours = ours.unwrap_or_else(|| format!("{name}(keys({map}), …)"));
+        let message = format!(
+            "`{name}` goes through a list, and this is map: write `{ours}`, where `#` is the key and `{map}[#]` its value"
+        );
+        self.error(at, message)
+    }
+
+    /// A part of the expression, if it is not too long for a message.
+    fn brief(&self, id: Id) -> String {
+        Some(self.shown(id)).filter(|text| text.len() <= habits::MAX_SHOWN).unwrap_or_else(|| "…".to_owned())
     }
 
     /// Refuses `any(c in list, c.name == …)`: the element has no name of its own.
-    pub(super) fn refuse_named_element(&self, at: u32, name: &str, arguments: &[Id]) -> Result<(), Error> {
+    pub(super) fn refuse_named_element(&self, at: u32, name: &'s str, arguments: &[Id]) -> Result<(), Error> {
         let [collection, body, ..] = arguments else { return Ok(()) };
-        let Syntax::Binary(Binary::In, element, list) = self.tree.kind(*collection) else { return Ok(()) };
-        let Syntax::Identifier(element) = self.tree.kind(*element) else { return Ok(()) };
+        let Syntax::Binary(Binary::In, variable, list) = self.tree.kind(*collection) else { return Ok(()) };
+        let Syntax::Identifier(element) = self.tree.kind(*variable) else { return Ok(()) };
         if self.strict || !self.is_unknown_name(element) {
             return Ok(());
         }
-        let body = replace_word(&self.shown(*body), element, "#").replace("#.", ".");
-        let message = format!(
-            "the element of `{name}` is `#`, and its field `.name`: write `{name}({}, {body})`",
-            self.shown(*list)
-        );
-        Err(self.error(at, message))
+        let ours = habits::without_variable(self.tree, name, [*list, *variable, *body]);
+        let ours = ours.map(|ours| format!(": write `{ours}`")).unwrap_or_default();
+        Err(self.error(at, format!("the element of `{name}` is `#`, and its field `.name`{ours}")))
     }
 
     /// Refuses `tag == latest`, where a name of nothing stands beside a text.
@@ -234,38 +234,5 @@ impl<'s> Compiler<'s> {
             return Ok(());
         }
         Err(self.error(self.at(id), format!("unknown name `{name}`: text is put in quotes, write `{name:?}`")))
-    }
-}
-
-/// A text with one word in the place of another. What is part of a longer word stays.
-fn replace_word(text: &str, word: &str, other: &str) -> String {
-    let is_part = |letter: char| letter.is_alphanumeric() || letter == '_';
-    let mut replaced = String::new();
-    let mut rest = text;
-    while let Some(at) = rest.find(word) {
-        let (before, after) = (&rest[..at], &rest[at + word.len()..]);
-        let begins = !word.starts_with(is_part) && !word.starts_with('.')
-            || !before.ends_with(|letter| is_part(letter) || letter == '.' || letter == ']');
-        replaced.push_str(before);
-        replaced.push_str(if begins && !after.starts_with(is_part) { other } else { word });
-        rest = after;
-    }
-    replaced + rest
-}
-
-#[cfg(test)]
-mod tests {
-    use super::replace_word;
-
-    #[test]
-    fn a_word_is_replaced_only_where_it_stands_alone() {
-        for (text, word, other, expected) in [
-            ("c.image == abc.d", "c", "#", "#.image == abc.d"),
-            (".key == x.key", ".key", "#", "# == x.key"),
-            ("labels[#key]", "#key", "#", "labels[#]"),
-            (".keys", ".key", "#", ".keys"),
-        ] {
-            assert_eq!(replace_word(text, word, other), expected, "{text}");
-        }
     }
 }

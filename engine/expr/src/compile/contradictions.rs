@@ -22,7 +22,12 @@ impl<'s> Compiler<'s> {
             let is_same = |(other, _): &&(Id, Id)| self.way(*other).is_some_and(|other| other == way);
             let others: Vec<Id> = compared[index + 1..].iter().filter(is_same).map(|(_, literal)| *literal).collect();
             let Some(other) = others.iter().find(|other| self.differ(*literal, **other)) else { continue };
-            let listed: Vec<String> = [&[*literal], &others[..]].concat().iter().map(|id| self.shown(*id)).collect();
+            let mut listed: Vec<String> = Vec::new();
+            for text in [&[*literal], &others[..]].concat().into_iter().map(|id| self.shown(id)) {
+                if !listed.contains(&text) {
+                    listed.push(text);
+                }
+            }
             let (answer, sign) = if are_all_needed { ("never", "in") } else { ("always", "not in") };
             let message = format!(
                 "this is {answer} true, because nothing is both {} and {}: write `{} {sign} [{}]`",

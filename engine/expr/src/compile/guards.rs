@@ -24,10 +24,28 @@ enum From<'s> {
 enum Step<'s> {
     Field(&'s str),
     Index(i64),
+    /// No further, and it is a whole number.
+    Number,
+}
+
+/// What a condition asks whether it is there.
+#[derive(Debug, Eq, PartialEq)]
+pub(super) enum Asked<'s> {
+    Way(Way<'s>),
+    /// What no way leads to, as it is written: `labels[#]`.
+    Shown(String),
 }
 
 /// A condition, and how it turned out.
 type Supposed = (Id, bool);
+
+impl Way<'_> {
+    /// Says that a whole number is there.
+    fn number(mut self) -> Self {
+        self.steps.push(Step::Number);
+        self
+    }
+}
 
 impl<'s> Compiler<'s> {
     /// Compiles something that is evaluated only if conditions turned out so, and therefore knows what is there.
@@ -92,6 +110,9 @@ impl<'s> Compiler<'s> {
                 for (one, other) in [(left, right), (right, left)] {
                     if !self.may_be_missing(one, other, is_equal) {
                         self.add_present(without_default(tree, one));
+                    }
+                    if is_equal && matches!(tree.kind(other), Syntax::Text(name) if name.as_ref() == "int") {
+                        self.add_number(one);
                     }
                     // `xs != nil` and `xs != []` say of a list that it has an element.
                     if !is_equal && self.empty_tests.contains(&one) {
@@ -167,38 +188,59 @@ impl<'s> Compiler<'s> {
             return;
         }
         for condition in conditions {
-            let way = self.asked_by(*condition);
-            self.asked.extend(way);
+            let asked = self.asked_by(*condition);
+            self.asked.extend(asked);
         }
     }
 
-    fn asked_by(&self, condition: Id) -> Option<Way<'s>> {
+    fn asked_by(&self, condition: Id) -> Option<Asked<'s>> {
         let tree = self.tree;
         match tree.kind(condition) {
             Syntax::Unary(Unary::Not { .. }, inner) => self.asked_by(*inner),
+            Syntax::Identifier(name) => self.condition_of(name).and_then(|(value, _)| self.asked_by(value)),
             Syntax::Binary(Binary::Equal | Binary::NotEqual, left, right) => {
                 match (tree.kind(*left), tree.kind(*right)) {
-                    (_, Syntax::Nil) => self.way(*left),
-                    (Syntax::Nil, _) => self.way(*right),
+                    (_, Syntax::Nil) => Some(self.asked_of(*left)),
+                    (Syntax::Nil, _) => Some(self.asked_of(*right)),
                     _ => None,
                 }
             }
-            Syntax::Binary(Binary::In, left, right) => {
-                let (Syntax::Text(key), Some(mut way)) = (tree.kind(*left), self.way(*right)) else { return None };
-                way.steps.push(Step::Field(key));
-                Some(way)
-            }
+            Syntax::Binary(Binary::In, left, right) => match (tree.kind(*left), self.way(*right)) {
+                (Syntax::Text(key), Some(mut way)) => {
+                    way.steps.push(Step::Field(key));
+                    Some(Asked::Way(way))
+                }
+                (_, Some(_)) => Some(Asked::Shown(format!("{}[{}]", self.shown(*right), self.shown(*left)))),
+                (_, None) => None,
+            },
             _ => None,
         }
     }
 
+    fn asked_of(&self, id: Id) -> Asked<'s> {
+        self.way(id).map_or_else(|| Asked::Shown(self.shown(id)), Asked::Way)
+    }
+
     /// Whether the conditions around something ask whether it is there.
     pub(super) fn is_asked(&self, id: Id) -> bool {
-        !self.asked.is_empty() && self.way(id).is_some_and(|way| self.asked.contains(&way))
+        !self.asked.is_empty() && self.asked.contains(&self.asked_of(id))
     }
 
     fn add_present(&mut self, id: Id) {
         self.present.extend(self.way(id));
+    }
+
+    /// Notes that something is a whole number, if this is its type.
+    fn add_number(&mut self, type_of: Id) {
+        let Syntax::Builtin { name: "type", arguments } = self.tree.kind(type_of) else { return };
+        let ways = arguments.iter().filter_map(|argument| self.way(*argument));
+        let numbers: Vec<Way<'s>> = ways.map(Way::number).collect();
+        self.present.extend(numbers);
+    }
+
+    /// Whether something was found to be a whole number.
+    pub(super) fn is_number(&self, id: Id) -> bool {
+        self.way(id).is_some_and(|way| self.present.contains(&way.number()))
     }
 
     /// Notes that a list has a first and a last element.

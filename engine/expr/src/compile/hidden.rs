@@ -11,8 +11,11 @@ use crate::{
     types::Type,
 };
 
-/// How deep a value is looked into. What is hidden deeper belongs to an object that nobody compares as a whole.
-const MAX_DEPTH: usize = 3;
+/// How deep an object is looked into. What is hidden deeper belongs to one that nobody compares as a whole.
+const MAX_DEPTH: usize = 2;
+
+/// How much of a value that was put together is looked at. It may have been put together so that there is no end to it.
+const MAX_LOOKED_AT: usize = 256;
 
 impl<'s> Compiler<'s> {
     /// Refuses what is hidden, or has something in it that is.
@@ -46,9 +49,9 @@ impl<'s> Compiler<'s> {
         arguments: &[Typed<'s>],
     ) -> Result<(), Error> {
         for (id, typed) in ids.iter().zip(arguments) {
-            let is_text = typed.known.kind == Type::TEXT;
-            let is_fine = builtin.gives != Gives::Type || matches!(builtin.name, "keys" | "len") && !is_text;
-            if !is_fine {
+            let is_handed_on = builtin.gives != Gives::Type && !matches!(builtin.name, "uniq" | "sort");
+            let is_fine = is_handed_on || matches!(builtin.name, "keys" | "len");
+            if !is_fine || typed.known.kind == Type::TEXT {
                 self.refuse_hidden(*id, typed)?;
             }
         }
@@ -56,16 +59,17 @@ impl<'s> Compiler<'s> {
     }
 
     fn hidden(&self, typed: &Typed<'s>) -> Option<&'s str> {
-        if self.strict { None } else { in_form(self.schema, &typed.known.form, MAX_DEPTH) }
+        if self.strict { None } else { in_form(self.schema, &typed.known.form, &mut MAX_LOOKED_AT.clone()) }
     }
 
     fn unseen(&self, id: Id, typed: &Typed<'s>, reason: &str) -> Error {
-        let id = match self.tree.kind(id) {
-            Syntax::Binary(Binary::Coalesce, first, _) => *first,
-            _ => id,
-        };
+        let mut id = id;
+        while let Syntax::Binary(Binary::Coalesce, inner, _) | Syntax::Chain(inner) = self.tree.kind(id) {
+            id = *inner;
+        }
+        let is_index = |property: Id| matches!(self.tree.kind(property), Syntax::Integer(_));
         let asked = match self.tree.kind(id) {
-            Syntax::Member { base, property, .. } if typed.known.kind == Type::TEXT => {
+            Syntax::Member { base, property, .. } if typed.known.kind == Type::TEXT && !is_index(*property) => {
                 format!("`{} in {}`", self.shown(*property), self.shown(*base))
             }
             Syntax::Member { .. } if typed.known.kind == Type::MAP => format!("`\"key\" in {}`", self.shown(id)),
@@ -75,12 +79,12 @@ impl<'s> Compiler<'s> {
     }
 }
 
-fn in_form<'s>(schema: &'s Schema, form: &Form<'s>, depth: usize) -> Option<&'s str> {
-    let depth = depth.checked_sub(1)?;
+fn in_form<'s>(schema: &'s Schema, form: &Form<'s>, left: &mut usize) -> Option<&'s str> {
+    *left = left.checked_sub(1)?;
     form.alternatives().iter().find_map(|form| match form {
-        Form::Shaped(shape) => in_shape(schema, shape, depth),
-        Form::List(inner) | Form::Map(inner) => in_form(schema, inner, depth),
-        Form::Record(entries) => entries.iter().find_map(|entry| in_form(schema, &entry.form, depth)),
+        Form::Shaped(shape) => in_shape(schema, shape, MAX_DEPTH),
+        Form::List(inner) | Form::Map(inner) => in_form(schema, inner, left),
+        Form::Record(entries) => entries.iter().find_map(|entry| in_form(schema, &entry.form, left)),
         _ => None,
     })
 }
@@ -89,14 +93,12 @@ fn in_shape<'s>(schema: &'s Schema, shape: &'s Shape, depth: usize) -> Option<&'
     match shape {
         Shape::Hidden(reason) => Some(reason),
         Shape::List { element: inner, .. } | Shape::Map { value: inner, .. } => in_shape(schema, inner, depth),
+        Shape::OneOf(shapes) => shapes.iter().find_map(|shape| in_shape(schema, shape, depth)),
         Shape::Object(id) => {
             let depth = depth.checked_sub(1)?;
             let mut fields = schema.object(*id).fields.values();
-            fields.find_map(|field| match &field.shape {
-                // Only what stands right in it: an object that refers to itself has no end.
-                Shape::Object(_) => None,
-                shape => in_shape(schema, shape, depth.min(1)),
-            })
+            // An object that refers to itself has no end.
+            fields.find_map(|field| in_shape(schema, &field.shape, depth.min(1)))
         }
         _ => None,
     }

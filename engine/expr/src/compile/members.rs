@@ -39,8 +39,9 @@ impl<'s> Compiler<'s> {
             base = *next;
         }
         if let (Syntax::Member { base, property, optional, .. }, true) = (tree.kind(id), links.is_empty()) {
-            let base = self.node(*base)?;
-            return self.element(self.at(id), base, *property, *optional);
+            let base_id = *base;
+            let base = self.node(base_id)?;
+            return self.element(self.at(id), (base_id, base), *property, *optional);
         }
         if self.strict && links.len() > MAX_HEIGHT {
             return Err(self
@@ -222,14 +223,25 @@ impl<'s> Compiler<'s> {
     }
 
     /// `base[property]` with a property that is no constant text.
-    fn element(&mut self, at: u32, mut base: Typed<'s>, property: Id, optional: bool) -> Result<Typed<'s>, Error> {
+    fn element(
+        &mut self,
+        at: u32,
+        (base_id, mut base): (Id, Typed<'s>),
+        property: Id,
+        optional: bool,
+    ) -> Result<Typed<'s>, Error> {
+        if base.known.kind == Type::TEXT {
+            self.refuse_hidden(base_id, &base)?;
+        }
         // Which part is read is known only when it runs, so all of it is.
         if let Some(origin) = base.known.origin.take() {
             self.facts.read(origin);
         }
         let property_at = self.at(property);
         let is_environment = matches!(base.op.kind, Kind::Environment);
+        let property_id = property;
         let property = self.below(!is_environment, |compiler| compiler.value(property))?;
+        self.refuse_hidden(property_id, &property)?;
         let known = if self.strict {
             self.strict_element(at, property_at, &base.known, &property.known)?
         } else {

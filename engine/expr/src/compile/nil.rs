@@ -130,20 +130,24 @@ impl<'s> Compiler<'s> {
 
     /// Whether it is the operator of `x not in y`.
     pub(super) fn is_negated(&self, operator: u32) -> bool {
-        let (before, rest) = self.source.split_at(operator as usize);
-        rest.starts_with("not") || before.trim_end().ends_with("not")
+        self.negated.contains(&operator)
     }
 
     /// What a number counts as where it is missing, if the host has said so.
     fn default_of(&self, id: Id) -> Option<&'static str> {
-        let Syntax::Member { property, .. } = self.tree.kind(id) else { return None };
-        match self.tree.kind(*property) {
-            Syntax::Text(name) => self.schema.default_of(name),
-            _ => None,
+        let name = self.last_name(id)?;
+        let mut node = id;
+        while let Syntax::Member { base, .. } = self.tree.kind(node) {
+            // What is there is counted, and nobody decides what it is without it.
+            if self.last_name(*base) == Some("status") {
+                return None;
+            }
+            node = *base;
         }
+        self.schema.default_of(name)
     }
 
-    /// Refuses an order of what may be a number and may be a text such as "25%": the order would fail when it is asked for.
+    /// Refuses an order of what may be a number and may be a text such as "25%" or the name of a port: the order would fail when it is asked for.
     pub(super) fn refuse_either(
         &self,
         operator: Binary,
@@ -161,7 +165,21 @@ impl<'s> Compiler<'s> {
             (false, true) => (right_id, right, left_id),
             _ => return Ok(()),
         };
+        if self.is_number(id) {
+            return Ok(());
+        }
         let (text, other_text, sign) = (self.shown(id), self.shown(other), name_of(operator));
+        if self.last_name(id).is_some_and(|name| name.to_lowercase().ends_with("port")) {
+            let compared = if id == left_id {
+                format!("{text} {sign} {other_text}")
+            } else {
+                format!("{other_text} {sign} {text}")
+            };
+            let message = format!(
+                "`{text}` may be a number, or the name of a port, which has no such order: write `type({text}) == \"int\" && {compared}`"
+            );
+            return Err(self.error(operand.op.at, message));
+        }
         let is_none = id == left_id
             && matches!(
                 (operator, self.tree.kind(other)),

@@ -30,7 +30,13 @@ type Link = (Binary, u32, Id);
 impl<'s> Compiler<'s> {
     pub(super) fn unary(&mut self, at: u32, operator: Unary, operand: Id) -> Result<Typed<'s>, Error> {
         let operand_id = operand;
+        // The `not` of `x not in y` has the place of the operator behind it.
+        let is_of_operator = matches!(operator, Unary::Not { .. }) && at == self.at(operand);
+        self.negated.extend(is_of_operator.then_some(at));
         let operand = self.value(operand)?;
+        if is_of_operator {
+            self.negated.pop();
+        }
         if operator == Unary::Minus {
             self.require(operand_id, &operand, "0", |operand| format!("-({operand})"))?;
         }
@@ -47,6 +53,7 @@ impl<'s> Compiler<'s> {
             Unary::Plus => "+",
         };
         if !fits {
+            self.refuse_hidden(operand_id, &operand)?;
             let is_not = matches!(operator, Unary::Not { .. }) && !self.strict;
             let hint = is_not.then(|| self.truth_of(operand_id, kind, false)).flatten().unwrap_or_default();
             return Err(self.error(at, format!("`{name}` does not work with {kind}{hint}")));
@@ -90,6 +97,9 @@ impl<'s> Compiler<'s> {
         let asked = self.asked.len();
         self.note_asked(&all);
         let left = self.value(first)?;
+        if left.known.kind == Type::TEXT {
+            self.refuse_hidden(first, &left)?;
+        }
         let mut known = left.known;
         let mut operands = vec![left.op];
         let mut left_id = first;
@@ -100,6 +110,7 @@ impl<'s> Compiler<'s> {
             let fits = known.kind == Type::BOOL && right.known.kind == Type::BOOL
                 || known.kind.may_fit(right.known.kind, |kind| kind == Type::BOOL);
             if !fits {
+                self.refuse_hidden(*right_id, &right)?;
                 return Err(self.mismatch(*at, *operator, (left_id, &known), (*right_id, &right.known)));
             }
             known = Known::of(Type::BOOL);

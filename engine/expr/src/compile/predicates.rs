@@ -86,6 +86,11 @@ impl<'s> Compiler<'s> {
             self.facts.read(origin);
         }
         if let (Some(body), Some(body_id)) = (&body, others.first())
+            && (predicate.decides() || matches!(predicate, Predicate::GroupBy | Predicate::SortBy))
+        {
+            self.refuse_hidden(*body_id, body)?;
+        }
+        if let (Some(body), Some(body_id)) = (&body, others.first())
             && (body.known.kind.is_nil() || predicate.decides() && !body.known.may_be(Type::BOOL))
         {
             let wanted = if predicate.decides() { "must be true or false" } else { "must have a value" };

@@ -8,7 +8,7 @@ use crate::{
 };
 
 /// How much of an expression is shown. A message that is longer is not read.
-const MAX_SHOWN: usize = 200;
+pub(crate) const MAX_SHOWN: usize = 200;
 
 /// What a method is called on, as far as it is known.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -40,6 +40,66 @@ pub(crate) fn written_here(tree: &Tree<'_>, variables: usize) -> Option<String> 
         rewriter.node(Id(index), Receiver::Unknown);
     }
     if rewriter.variables < variables { None } else { rewriter.shown(tree.root) }
+}
+
+/// A predicate whose element has a name, without it: of the list, the name and the body. None if there is too much of it.
+pub(crate) fn without_variable<'s>(tree: &Tree<'s>, name: &'s str, operands: [Id; 3]) -> Option<String> {
+    let mut rewriter = Rewriter::new(tree);
+    let [list, variable, body] = operands;
+    let body = inside(tree, body);
+    let kind = rewriter.with_variable(name, &[list, variable, body])?;
+    let id = rewriter.push(kind);
+    rewriter.shown(id)
+}
+
+/// A predicate over a map, as one over its keys: `.key` is the element, and `.value` what the map has for it. None if there is too
+/// much of it.
+pub(crate) fn over_keys<'s>(tree: &Tree<'s>, name: &'s str, map: Id, body: Id) -> Option<String> {
+    let mut rewriter = Rewriter::new(tree);
+    if written(tree, map).len() > MAX_SHOWN {
+        return None;
+    }
+    let body = inside(tree, body);
+    let mut rest = vec![body];
+    while let Some(id) = rest.pop() {
+        if rewriter.tree.nodes.len() > tree.nodes.len() + MAX_SHOWN {
+            return None;
+        }
+        let part = match tree.kind(id) {
+            Kind::Pointer(part) => *part,
+            Kind::Member { base, property, .. } => match (tree.kind(*base), tree.kind(*property)) {
+                (Kind::Pointer(""), Kind::Text(part)) => part.as_ref(),
+                _ => "",
+            },
+            _ => "",
+        };
+        let replaced = match part {
+            "key" => Kind::Pointer(""),
+            "value" => {
+                let property = rewriter.push(Kind::Pointer(""));
+                Kind::Member { base: map, property, optional: false, method: false }
+            }
+            _ => {
+                // What `#` is in a predicate further in is another element.
+                let is_further_in = matches!(tree.kind(id), Kind::Predicate(_));
+                tree.kind(id).each_child(|child| rest.extend((!is_further_in).then_some(child)));
+                continue;
+            }
+        };
+        rewriter.tree.nodes[id.0 as usize].kind = replaced;
+    }
+    let keys = rewriter.push(Kind::Builtin { name: "keys", arguments: vec![map] });
+    let kind = rewriter.predicate(name, keys, body);
+    let id = rewriter.push(kind);
+    rewriter.shown(id)
+}
+
+/// The body of a predicate.
+fn inside(tree: &Tree<'_>, body: Id) -> Id {
+    match tree.kind(body) {
+        Kind::Predicate(inner) => *inner,
+        _ => body,
+    }
 }
 
 struct Rewriter<'s> {
@@ -237,7 +297,7 @@ impl<'s> Rewriter<'s> {
         }
     }
 
-    fn predicate(&mut self, name: &'static str, list: Id, body: Id) -> Kind<'s> {
+    fn predicate(&mut self, name: &'s str, list: Id, body: Id) -> Kind<'s> {
         let body = self.push(Kind::Predicate(body));
         Kind::Builtin { name, arguments: vec![list, body] }
     }

@@ -61,30 +61,29 @@ fn without_head(source: &str) -> Option<String> {
                 rest.find([';', '\n']).map(|at| (at, 1)).or_else(|| rest.find(" satisfies ").map(|at| (at, 11)))?;
             let (list, body) = (rest[..end.0].trim(), rest[end.0 + end.1..].trim());
             let predicate = if first == "some" { "any" } else { "all" };
-            Some(format!("{predicate}({list}, {variable}, {})", any_element(body)))
+            Some(format!("{predicate}({list}, {variable}, {})", any_element(body)?))
         }
         "if" if !rest.contains('{') => Some(rest.to_owned()),
-        "deny" | "violation" | "allow" => Some(rest.strip_prefix("if ")?.trim_matches(['{', '}', ' ']).to_owned()),
+        // `allow` says when nothing is wrong, which is the opposite.
+        "deny" | "violation" => Some(rest.strip_prefix("if ")?.trim_matches(['{', '}', ' ']).to_owned()),
         _ => None,
     }
 }
 
-/// `x[_] == y`, which asks whether one of the elements is so.
-fn any_element(body: &str) -> String {
-    match body.split_once("[_] ==") {
-        Some((list, value))
-            if list.chars().all(|letter| is_word(letter) || letter == '.') && !value.contains("[_]") =>
-        {
-            format!("{} in {list}", value.trim())
-        }
-        _ => body.to_owned(),
-    }
+/// A body in which `x[_] == y` asks whether one of the elements is so. None if it asks that in another way.
+fn any_element(body: &str) -> Option<String> {
+    let Some((list, value)) = body.split_once("[_] ==") else {
+        return (!body.contains("[_]")).then(|| body.to_owned());
+    };
+    let is_path = list.chars().all(|letter| is_word(letter) || letter == '.');
+    let is_value = !value.contains("[_]") && !value.contains([';', '\n', '&', '|', '?']);
+    (is_path && is_value).then(|| format!("{} in {list}", value.trim()))
 }
 
 /// `list[?x == 1]` and `list[*].name`, which begin with the bracket before a place.
 fn projected(source: &str, at: usize) -> Option<String> {
     let open = source[..at].rfind('[')?;
-    let start = source[..open].rfind(|letter: char| !is_word(letter) && letter != '.').map_or(0, |at| at + 1);
+    let start = source[..open].trim_end_matches(|letter: char| is_word(letter) || letter == '.').len();
     let list = &source[start..open];
     let close = at + source[at..].find(']')?;
     let (inside, behind) = (source[open + 1..close].trim(), &source[close + 1..]);

@@ -1,6 +1,8 @@
-//! Parts of an image that they can never be: a registry has no path behind it, a name has no registry before it.
+//! Parts of an image that they can never be: a registry has no path behind it, a name has no tag.
 
-use portal_expr::{Compared, Facts};
+use std::collections::HashSet;
+
+use portal_expr::{Compared, Relation};
 
 use super::Compiler;
 use crate::{
@@ -8,166 +10,255 @@ use crate::{
     rule::diagnostic::Level,
 };
 
+/// What is wrong with a comparison, and what to write instead.
+struct Found {
+    level: Level,
+    because: String,
+    instead: Instead,
+}
+
+enum Instead {
+    /// A value in place of the text.
+    Value(String),
+    /// A condition in place of the comparison. A list keeps what else is in it.
+    Condition(String),
+}
+
 impl Compiler<'_> {
-    /// Refuses to compare a part of an image with what it can never be.
-    pub(super) fn check_images(&mut self, facts: &Facts) {
-        for compared in &facts.compared {
-            let place = (compared.line, compared.column);
-            let message = never(compared).or_else(|| empty(compared, facts)).or_else(|| short(compared));
-            if let Some(message) = message {
-                self.add_at(Level::Error, place, message);
+    /// Refuses to compare a part of an image with what it can never be. One mistake is told, as of the language.
+    pub(super) fn check_images(&mut self, compared: &[Compared]) {
+        let known = Known::of(compared);
+        let mut is_warned = false;
+        for compared in compared {
+            let found = |text: &str| found(compared, text, &known).map(|found| (text.to_owned(), found));
+            // A warning hides no error.
+            for (text, found) in compared.texts.iter().filter_map(|text| found(text)) {
+                let is_error = found.level == Level::Error;
+                if is_error || !is_warned {
+                    let message = format!("{}: {}", found.because, found.instead.shown(compared, &text));
+                    self.add_at(found.level, self.place(compared.at as usize), message);
+                    is_warned = true;
+                }
+                if is_error {
+                    return;
+                }
             }
         }
     }
 }
 
-/// What is wrong with a comparison that has always the same answer.
-fn never(compared: &Compared) -> Option<String> {
-    let Compared { field, subject, operator, text, .. } = compared;
-    let image = subject.rsplit_once('.').map_or(subject.as_str(), |(image, _)| image);
-    let is_equality = matches!(*operator, "==" | "!=" | "in" | "not in");
-    let is_start = *operator == "startsWith";
-    let not = |advice: String| match *operator {
-        "!=" | "not in" => format!("not ({advice})"),
-        _ => advice,
-    };
-    let equal = |field: &str, value: &str| match *operator {
-        "!=" | "not in" => format!("{image}.{field} != {value:?}"),
-        _ => format!("{image}.{field} == {value:?}"),
-    };
-    match *field {
-        Some(IMAGE_REGISTRY) if text.is_empty() && is_equality => Some(format!(
-            "every image has a registry, which is docker.io where none is written: write `{}`",
-            equal("registry", "docker.io")
-        )),
-        Some(IMAGE_REGISTRY) if (is_equality || is_start) && text.contains('/') => {
-            let (registry, name) = text.split_once('/')?;
-            let path = match name {
-                "" => String::new(),
-                _ => format!(" && {image}.name startsWith {:?}", format!("{}/", name.trim_end_matches('/'))),
-            };
-            let advice = not(format!("{image}.registry == {registry:?}{path}"));
-            Some(format!("a registry has no `/`, so that this is never {text:?}: write `{advice}`"))
+/// What the comparisons of a rule say together.
+struct Known<'a> {
+    /// The tags that are compared with "latest".
+    latest: HashSet<&'a str>,
+    /// The texts that registries are compared with.
+    registries: HashSet<&'a str>,
+}
+
+impl<'a> Known<'a> {
+    fn of(compared: &'a [Compared]) -> Self {
+        let of_field = |field| compared.iter().filter(move |compared| compared.field == Some(field));
+        let has_latest = |compared: &&Compared| compared.texts.iter().any(|text| &**text == "latest");
+        Known {
+            latest: of_field(IMAGE_TAG).filter(has_latest).map(|compared| &*compared.subject).collect(),
+            registries: of_field(IMAGE_REGISTRY).flat_map(|compared| &compared.texts).map(|text| &**text).collect(),
         }
-        Some(IMAGE_REGISTRY) if is_equality => {
-            let whole = format!("{text}/x");
-            let parts = Image(&whole);
-            match (parts.name(), parts.registry()) {
-                _ if text.contains(['*', '?']) => None,
-                ("x", known) if known == *text => None,
-                ("x", known) => Some(format!("this is never {text:?}: write `{}`", equal("registry", &known))),
-                _ => Some(format!(
-                    "this is never {text:?}: a registry has a `.` or a `:` in it, such as \"ghcr.io\"; what stands first in a name is asked \
-                     by `{image}.name startsWith {:?}`",
-                    format!("{text}/")
-                )),
-            }
-        }
-        Some(IMAGE_NAME) if is_equality && !text.is_empty() => {
-            let parts = Image(text);
-            let (registry, name, tag) = (parts.registry(), parts.name(), parts.tag());
-            if name == text.as_str() {
-                return None;
-            }
-            let has_registry = text.starts_with(&*registry);
-            let has_tag = text[text.find(name).unwrap_or(0)..].len() > name.len();
-            let mut advice = vec![format!("{image}.name == {name:?}")];
-            if has_registry {
-                advice.insert(0, format!("{image}.registry == {registry:?}"));
-            }
-            if let Some(tag) = tag.filter(|_| has_tag) {
-                advice.push(format!("{image}.tag == {tag:?}"));
-            }
-            let advice = if advice.len() == 1 { equal("name", name) } else { not(advice.join(" && ")) };
-            let because = match (has_registry, has_tag) {
-                (true, _) => "a name has no registry before it",
-                (_, true) => "a name has no tag behind it",
-                _ => "a name is without Docker Hub's `library/`",
-            };
-            Some(format!("{because}, so that this is never {text:?}: write `{advice}`"))
-        }
-        Some(IMAGE_NAME) if is_start => {
-            let first = text.split('/').next().filter(|_| text.contains('/'))?;
-            let rest = &text[first.len() + 1..];
-            let whole = format!("{first}/x");
-            let parts = Image(&whole);
-            if parts.name() != "x" {
-                return None;
-            }
-            let registry = if first == "library" { "docker.io".into() } else { parts.registry() };
-            let path = match rest {
-                "" if first == "library" => format!(" && not ({image}.name contains \"/\")"),
-                "" => String::new(),
-                _ => format!(" && {image}.name startsWith {rest:?}"),
-            };
-            Some(format!(
-                "a name never begins with {:?}: write `{image}.registry == {registry:?}{path}`",
-                format!("{first}/")
-            ))
-        }
-        Some(IMAGE_TAG) if is_equality && text.starts_with(':') => {
-            Some(format!("a tag is without its `:`: write `{}`", equal("tag", text.trim_start_matches(':'))))
-        }
-        Some(IMAGE_SHA256) if (is_equality || is_start) && text.starts_with("sha256:") => {
-            let digest = text.trim_start_matches("sha256:");
-            Some(match digest {
-                "" => format!("this is the digest without its `sha256:`: write `{image}.sha256 != nil`"),
-                _ => format!("this is the digest without its `sha256:`: write `{}`", equal("sha256", digest)),
-            })
-        }
-        _ => None,
+    }
+
+    /// Whether the rule asks for another registry, in which a path may begin as it likes.
+    fn has_other_registry(&self, registry: &str) -> bool {
+        self.registries.iter().any(|other| *other != registry)
     }
 }
 
-/// What is wrong with a part that is compared with "", and is missing instead.
-fn empty(compared: &Compared, facts: &Facts) -> Option<String> {
-    let Compared { field, subject, operator, text, may_be_nil, .. } = compared;
-    if !text.is_empty() || !may_be_nil {
+impl Instead {
+    /// As it is written in place of a text of a comparison.
+    fn shown(&self, compared: &Compared, text: &str) -> String {
+        let Compared { subject, relation, is_negated, .. } = compared;
+        let not = if *is_negated { "not " } else { "" };
+        match (self, relation) {
+            (Instead::Value(value), Relation::In) => format!("put `{value}` in place of {text:?}"),
+            (Instead::Value(value), Relation::Equal) => {
+                format!("write `{subject} {} {value}`", if *is_negated { "!=" } else { "==" })
+            }
+            (Instead::Value(value), Relation::StartsWith | Relation::Other) => {
+                format!("write `{subject} {not}startsWith {value}`")
+            }
+            (Instead::Condition(condition), Relation::In) => match is_negated {
+                true => format!("write `({subject} not in […] && not ({condition}))`, without {text:?} in the list"),
+                false => format!("write `({subject} in […] || {condition})`, without {text:?} in the list"),
+            },
+            (Instead::Condition(condition), _) if *is_negated => format!("write `not ({condition})`"),
+            (Instead::Condition(condition), _) => format!("write `{condition}`"),
+        }
+    }
+}
+
+/// What is wrong with a comparison with a text.
+fn found(compared: &Compared, text: &str, known: &Known<'_>) -> Option<Found> {
+    let is_equality = matches!(compared.relation, Relation::Equal | Relation::In);
+    if !is_equality && compared.relation != Relation::StartsWith {
         return None;
     }
-    let (equal, is_negated) = if matches!(*operator, "!=" | "not in") { ("!=", true) } else { ("==", false) };
-    match *field {
-        // `tag == "" || tag == "latest"` is right by its second half.
-        Some(IMAGE_TAG) if facts.compared.iter().any(|other| other.subject == *subject && other.text == "latest") => {
-            None
-        }
-        Some(IMAGE_TAG) => Some(format!(
-            "a tag is never \"\": an image that is written without one has the tag \"latest\", and `nil` if it has a digest: write \
-             `{subject} {equal} \"latest\"`"
-        )),
-        Some(IMAGE_SHA256) if is_negated || *operator == "==" => {
-            Some(format!("a digest is never \"\", and what is missing is `nil`: write `{subject} {equal} nil`"))
-        }
+    let image = compared.subject.rsplit_once('.').map_or(&*compared.subject, |(image, _)| image);
+    match compared.field {
+        Some(IMAGE_REGISTRY) if text.contains('/') => Some(path_in_registry(image, text, is_equality)),
+        Some(IMAGE_REGISTRY) if is_equality => registry(image, text),
+        Some(IMAGE_NAME) if is_equality => name(image, text, known),
+        Some(IMAGE_NAME) => beginning_of_name(image, text, known),
+        Some(IMAGE_TAG) if is_equality => tag(compared, text, known),
+        Some(IMAGE_SHA256) => digest(compared, text, is_equality),
+        None if !is_equality => short(&compared.subject, text),
         _ => None,
+    }
+}
+
+fn error(because: impl Into<String>, instead: Instead) -> Found {
+    Found { level: Level::Error, because: because.into(), instead }
+}
+
+fn path_in_registry(image: &str, text: &str, is_equality: bool) -> Found {
+    let path = text.split_once("://").map_or(text, |(_, path)| path);
+    // Whoever names a whole path means what is below it.
+    let below = |path: &str| match path {
+        "" => String::new(),
+        _ if is_equality => format!("{}/", path.trim_end_matches('/')),
+        _ => path.to_owned(),
+    };
+    let (first, rest) = path.split_once('/').unwrap_or((path, ""));
+    let condition = match registry_of(first) {
+        Some(registry) => of_registry(image, &registry, &below(rest), false),
+        None => format!("{image}.name startsWith {:?}", below(path)),
+    };
+    error(format!("a registry has no `/`, so that this is never {text:?}"), Instead::Condition(condition))
+}
+
+fn registry(image: &str, text: &str) -> Option<Found> {
+    if text.is_empty() {
+        let because = "every image has a registry, which is docker.io where none is written";
+        return Some(error(because, Instead::Value("\"docker.io\"".to_owned())));
+    }
+    match registry_of(text) {
+        _ if text.contains(['*', '?']) => None,
+        Some(known) if known == text => None,
+        Some(known) => Some(error(format!("this is never {text:?}"), Instead::Value(format!("{known:?}")))),
+        None if text == "library" => {
+            Some(error(format!("this is never {text:?}"), Instead::Value("\"docker.io\"".to_owned())))
+        }
+        None => Some(error(
+            format!("this is never {text:?}, because a registry has a `.` or a `:` in it, such as \"ghcr.io\""),
+            Instead::Condition(format!("{image}.name startsWith {:?}", format!("{text}/"))),
+        )),
+    }
+}
+
+/// The registry that a text is as the first part of an image, under its one name.
+fn registry_of(text: &str) -> Option<String> {
+    let whole = format!("{text}/x");
+    let parts = Image(&whole);
+    (parts.name() == "x" && text != "library").then(|| parts.registry().into_owned())
+}
+
+/// A name that has a tag or a digest behind it is no name. What stands before it may be the path in another registry.
+fn name(image: &str, text: &str, known: &Known<'_>) -> Option<Found> {
+    let parts = Image(text);
+    let (registry, name) = (parts.registry(), parts.name());
+    if name == text || text.is_empty() {
+        return None;
+    }
+    let has_registry = text.get(..registry.len()).is_some_and(|start| start.eq_ignore_ascii_case(&registry))
+        || registry == "docker.io" && text.starts_with("index.docker.io/");
+    let last = text.rsplit('/').next().unwrap_or(text);
+    let is_whole = last.contains([':', '@']);
+    let mut conditions = Vec::new();
+    if has_registry {
+        conditions.push(format!("{image}.registry == {registry:?}"));
+    }
+    conditions.push(format!("{image}.name == {name:?}"));
+    if is_whole {
+        conditions.extend(parts.tag().map(|tag| format!("{image}.tag == {tag:?}")));
+        conditions.extend(parts.sha256().map(|digest| format!("{image}.sha256 == {digest:?}")));
+    }
+    let instead = match (&conditions[..], is_whole) {
+        ([_], false) => Instead::Value(format!("{name:?}")),
+        _ => Instead::Condition(conditions.join(" && ")),
+    };
+    if is_whole {
+        let because = format!("a name has no tag and no digest behind it, so that this is never {text:?}");
+        return Some(error(because, instead));
+    }
+    let part = if has_registry { "a registry before it" } else { "Docker Hub's `library/`" };
+    let because =
+        format!("a name is without {part}, so that this is never {text:?} unless it is a path in another registry");
+    (!known.has_other_registry(&registry)).then_some(Found { level: Level::Warning, because, instead })
+}
+
+fn beginning_of_name(image: &str, text: &str, known: &Known<'_>) -> Option<Found> {
+    let (first, rest) = text.split_once('/')?;
+    let is_official = first == "library";
+    let registry = if is_official { "docker.io".to_owned() } else { registry_of(first)? };
+    let condition = of_registry(image, &registry, rest, is_official);
+    let because = format!("a name begins with \"{first}/\" only where it is a path in another registry");
+    let found = Found { level: Level::Warning, because, instead: Instead::Condition(condition) };
+    (!known.has_other_registry(&registry)).then_some(found)
+}
+
+/// An image of a registry with a name that begins so. Those that Docker publishes itself have no path.
+fn of_registry(image: &str, registry: &str, name: &str, is_official: bool) -> String {
+    let name = if name.is_empty() { String::new() } else { format!(" && {image}.name startsWith {name:?}") };
+    let official = if is_official { format!(" && not ({image}.name contains \"/\")") } else { String::new() };
+    format!("{image}.registry == {registry:?}{name}{official}")
+}
+
+fn tag(compared: &Compared, text: &str, known: &Known<'_>) -> Option<Found> {
+    if let Some(tag) = text.strip_prefix(':').filter(|tag| !tag.is_empty()) {
+        return Some(error("a tag is without its `:`", Instead::Value(format!("{tag:?}"))));
+    }
+    // `tag == "" || tag == "latest"` is right by its second half.
+    if !text.is_empty() || !compared.may_be_nil || known.latest.contains(&*compared.subject) {
+        return None;
+    }
+    let because = "a tag is never \"\": an image that is written without one has the tag \"latest\", and `nil` if it has a digest";
+    Some(error(because, Instead::Value("\"latest\"".to_owned())))
+}
+
+fn digest(compared: &Compared, text: &str, is_equality: bool) -> Option<Found> {
+    let because = "this is the digest without its `sha256:`";
+    match text.strip_prefix("sha256:") {
+        Some("") => Some(error(because, Instead::Condition(format!("{} != nil", compared.subject)))),
+        Some(digest) => Some(error(because, Instead::Value(format!("{digest:?}")))),
+        None if is_equality && text.is_empty() && compared.may_be_nil => {
+            Some(error("a digest is never \"\", and what is missing is `nil`", Instead::Value("nil".to_owned())))
+        }
+        None => None,
     }
 }
 
 /// What is wrong with a text that begins with Docker Hub's name, which most of its images leave out.
-fn short(compared: &Compared) -> Option<String> {
-    let Compared { field, subject, operator, text, .. } = compared;
-    if field.is_some() || *operator != "startsWith" {
-        return None;
-    }
+fn short(image: &str, text: &str) -> Option<Found> {
     let path = text.strip_prefix("docker.io/").or_else(|| text.strip_prefix("index.docker.io/"))?;
-    let name = match path.strip_prefix("library/").unwrap_or(path) {
-        "" => String::new(),
-        name => format!(" && {subject}.name startsWith {name:?}"),
-    };
-    Some(format!(
-        "an image that is written without a registry is docker.io's too, and does not begin so: write `{subject}.registry == \
-         \"docker.io\"{name}`"
-    ))
+    let official = path.strip_prefix("library/");
+    let condition = of_registry(image, "docker.io", official.unwrap_or(path), official.is_some());
+    let because = "an image that is written without a registry is docker.io's too, and does not begin so";
+    Some(error(because, Instead::Condition(condition)))
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::natural::follow;
     use crate::testing::rules;
+
+    fn told(rule: &str) -> Vec<String> {
+        rules(&format!("name: a\nmatch: {{gvk: [{{kind: Pod}}]}}\nrule: |\n  {rule}\n")).1
+    }
 
     #[track_caller]
     fn check(rule: &str, expected: &str) {
-        let (_, problems) = rules(&format!("name: a\nmatch: {{gvk: [{{kind: Pod}}]}}\nrule: '{rule}'\n"));
+        let problems = told(rule);
         let told = problems.first().map_or("", String::as_str);
         assert!(told.contains(expected) && expected.is_empty() == told.is_empty(), "{rule}: {told}");
+        assert!(problems.len() < 2, "{rule}: {problems:?}");
+        follow("gvk: [{kind: Pod}]", rule, told);
     }
 
     #[test]
@@ -177,23 +268,30 @@ mod tests {
                 r#"container.image.registry == "ghcr.io/evil""#,
                 r#"write `container.image.registry == "ghcr.io" && container.image.name startsWith "evil/"`"#,
             ),
+            (
+                r#"container.image.registry not startsWith "https://ghcr.io/ev""#,
+                r#"write `not (container.image.registry == "ghcr.io" && container.image.name startsWith "ev")`"#,
+            ),
+            (r#"container.image.registry == "corp/team""#, r#"write `container.image.name startsWith "corp/team/"`"#),
+            (r#"container.image.registry == "corp""#, r#"write `container.image.name startsWith "corp/"`"#),
             (r#"container.image.registry == """#, r#"write `container.image.registry == "docker.io"`"#),
             (r#"container.image.registry != "index.docker.io""#, r#"write `container.image.registry != "docker.io"`"#),
             (
-                r#"container.image.name != "ghcr.io/corp/app""#,
-                r#"write `not (container.image.registry == "ghcr.io" && container.image.name == "corp/app")`"#,
+                r#"container.image.registry in ["ghcr.io/corp", "quay.io"]"#,
+                r#"write `(container.image.registry in […] || container.image.registry == "ghcr.io" && container.image.name startsWith "corp/")`, without "ghcr.io/corp" in the list"#,
             ),
-            (r#"container.image.name == "library/nginx""#, r#"write `container.image.name == "nginx"`"#),
+            (r#"container.image.registry not in ["GHCR.io", "quay.io"]"#, r#"put `"ghcr.io"` in place of "GHCR.io""#),
             (
                 r#"container.image.name == "nginx:1.2""#,
                 r#"write `container.image.name == "nginx" && container.image.tag == "1.2"`"#,
             ),
             (
-                r#"container.image.name startsWith "ghcr.io/corp/""#,
-                r#"write `container.image.registry == "ghcr.io" && container.image.name startsWith "corp/"`"#,
+                r#"container.image.name != "ghcr.io/a/b@sha256:ab""#,
+                r#"write `not (container.image.registry == "ghcr.io" && container.image.name == "a/b" && container.image.sha256 == "ab")`"#,
             ),
             (r#"container.image.tag == ":latest""#, r#"write `container.image.tag == "latest"`"#),
             (r#"container.image.sha256 == "sha256:ab""#, r#"write `container.image.sha256 == "ab"`"#),
+            (r#"container.image.sha256 startsWith "sha256:ab""#, r#"write `container.image.sha256 startsWith "ab"`"#),
             (r#"container.image.sha256 == """#, "write `container.image.sha256 == nil`"),
             (r#"container.image.tag == """#, r#"write `container.image.tag == "latest"`"#),
             (r#"container.image.tag == "" || container.image.tag == "latest""#, ""),
@@ -203,11 +301,52 @@ mod tests {
                 r#"container.image startsWith "docker.io/corp/""#,
                 r#"write `container.image.registry == "docker.io" && container.image.name startsWith "corp/"`"#,
             ),
+            (
+                r#"container.image not startsWith "docker.io/library/""#,
+                r#"write `not (container.image.registry == "docker.io" && not (container.image.name contains "/"))`"#,
+            ),
             (r#"container.image.name == "corp/app""#, ""),
             (r#"container.image.registry in ["ghcr.io", "localhost:5000", "docker.io"]"#, ""),
             (r#"container.image.name startsWith "corp/""#, ""),
         ] {
             check(rule, expected);
+            assert!(expected.is_empty() || told(rule)[0].starts_with("Error"), "{rule}");
+        }
+    }
+
+    #[test]
+    fn what_may_be_the_path_in_another_registry_is_a_warning() {
+        for (rule, expected) in [
+            (
+                r#"container.image.name != "ghcr.io/corp/app""#,
+                r#"write `not (container.image.registry == "ghcr.io" && container.image.name == "corp/app")`"#,
+            ),
+            (r#"container.image.name == "library/nginx""#, r#"write `container.image.name == "nginx"`"#),
+            (
+                r#"container.image.name startsWith "ghcr.io/corp/""#,
+                r#"write `container.image.registry == "ghcr.io" && container.image.name startsWith "corp/"`"#,
+            ),
+            (
+                r#"container.image.name startsWith "library/""#,
+                r#"write `container.image.registry == "docker.io" && not (container.image.name contains "/")`"#,
+            ),
+            (r#"container.image.registry == "harbor.corp.io" && container.image.name startsWith "library/""#, ""),
+            (r#"container.image.registry == "harbor.corp.io" && container.image.name == "library/nginx""#, ""),
+            (r#"container.image.registry == "mirror.corp.io" && container.image.name startsWith "docker.io/""#, ""),
+        ] {
+            check(rule, expected);
+            assert!(expected.is_empty() || told(rule)[0].starts_with("Warning"), "{rule}");
+        }
+    }
+
+    #[test]
+    fn a_long_list_of_mistakes_is_told_once() {
+        let texts = |text: &str| vec![format!("{text:?}"); 5000].join(", ");
+        for text in ["", ":a", "a"] {
+            let long = "a".repeat(30_000);
+            let problems = told(&format!("image({long:?}).tag in [{}]", texts(text))).len();
+            assert_eq!(problems, usize::from(text != "a"), "{text:?}");
+            assert_eq!(told(&format!("container.image.tag in [{}]", texts(text))).len(), usize::from(text != "a"));
         }
     }
 }

@@ -97,7 +97,7 @@ impl Compiler<'_> {
         self.site_error(site, message);
     }
 
-    /// Refuses `byName("web", metadata.namespace)`: an object that is called like its namespace is not what is meant.
+    /// Warns of `byName("web", metadata.namespace)`: it is seldom that an object is called like a namespace.
     fn check_order(&mut self, site: &CallSite, kind: &Kind, arguments: &[ArgumentShape]) {
         let (BY_NAME, true, [first, ArgumentShape::Path(path)]) = (site.function, kind.namespaced, arguments) else {
             return;
@@ -108,10 +108,15 @@ impl Compiler<'_> {
         }
         let name = match first {
             ArgumentShape::Text(name) => format!("{name:?}"),
-            ArgumentShape::Path(path) if written(path) != namespace => written(path),
+            ArgumentShape::Path(path) if written(path).ends_with(".namespace") => return,
+            ArgumentShape::Path(path) => written(path),
             _ => "name".to_owned(),
         };
-        self.site_error(site, format!("the namespace comes first: write byName({namespace}, {name})"));
+        let kind = &kind.plural;
+        let message = format!(
+            "the namespace comes first: write `cluster.{kind}.byName({namespace}, {name})`, unless an object is meant that is called like the namespace"
+        );
+        self.add_at(Level::Warning, (site.line, site.column), message);
     }
 
     /// Refuses a part of a selector: where it is left out nothing would be asked of the labels, and everything be found.
@@ -151,10 +156,7 @@ impl Compiler<'_> {
         let (line, column) = (site.line as usize, site.column as usize);
         let start: usize = rule.split_inclusive('\n').take(line - 1).map(str::len).sum();
         let call = rule[start..].char_indices().nth(column - 1).map_or(rule.len(), |(offset, _)| start + offset);
-        let Some(place) = rule[..call].rfind(plural) else { return (site.line, site.column) };
-        let before = &rule[..place];
-        let last = before.rsplit('\n').next().unwrap_or_default();
-        (1 + before.matches('\n').count() as u32, 1 + last.chars().count() as u32)
+        rule[..call].rfind(plural).map_or((site.line, site.column), |offset| self.place(offset))
     }
 
     fn site_error(&mut self, site: &CallSite, message: String) {

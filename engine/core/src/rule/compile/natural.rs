@@ -4,6 +4,7 @@ use crate::testing::rules;
 
 const DEPLOYMENT: &str = "{group: apps, kind: Deployment}";
 const INGRESS: &str = "{group: networking.k8s.io, kind: Ingress}";
+const POLICY: &str = "{group: networking.k8s.io, kind: NetworkPolicy}";
 const PDB: &str = "{group: policy, kind: PodDisruptionBudget}";
 
 fn told(matching: &str, rule: &str) -> String {
@@ -11,13 +12,71 @@ fn told(matching: &str, rule: &str) -> String {
     rules(&format!("name: a\nmatch: {{{matching}}}\nrule: |\n  {rule}\n")).1.join("\n")
 }
 
-/// Each rule for a kind is refused with this.
+/// Each rule for a kind is refused with this, and what it is told to write is accepted.
 #[track_caller]
 fn check(kind: &str, rows: &[(&str, &str)]) {
     for (rule, expected) in rows {
-        let told = told(&format!("gvk: [{kind}]"), rule);
+        let matching = format!("gvk: [{kind}]");
+        let told = told(&matching, rule);
         assert!(told.starts_with("Error") && told.contains(expected), "{rule}\n{told}");
+        follow(&matching, rule, &told);
     }
+}
+
+/// Each rule for a kind is accepted with a warning that says this, and what it is told to write is accepted too.
+#[track_caller]
+fn check_warned(kind: &str, rows: &[(&str, &str)]) {
+    for (rule, expected) in rows {
+        let matching = format!("gvk: [{kind}], podControllers: false");
+        let told = told(&matching, rule);
+        assert!(told.starts_with("Warning") && told.contains(expected), "{rule}\n{told}");
+        follow(&matching, rule, &told);
+    }
+}
+
+/// Whatever is said to be written is accepted, as the rule or in place of a part of it. Once more something may be said of it.
+#[track_caller]
+pub(super) fn follow(matching: &str, rule: &str, told: &str) {
+    for advice in advised(told) {
+        let is_accepted = leads_on(matching, rule, advice, 0) || leads_on(matching, rule, advice, 1);
+        assert!(is_accepted, "{rule}\n{told}\n`{advice}` is refused: {}", self::told(matching, advice));
+    }
+}
+
+fn leads_on(matching: &str, rule: &str, advice: &str, more: usize) -> bool {
+    let in_place = |(start, end): (usize, usize)| format!("{}{advice}{}", &rule[..start], &rule[end..]);
+    std::iter::once(advice.to_owned()).chain(parts(rule).map(in_place)).any(|rule| {
+        let told = told(matching, &rule);
+        let advised = advised(&told);
+        !told.contains("Error") || more > 0 && advised.iter().any(|advice| leads_on(matching, &rule, advice, more - 1))
+    })
+}
+
+/// The expressions that a text says to write. What has a `…` in it is only the form of one, and other fields than the rule have keys.
+fn advised(told: &str) -> Vec<&str> {
+    let first_line = told.lines().next().unwrap_or_default();
+    let pieces: Vec<&str> = first_line.split('`').collect();
+    let is_advised = |before: &str| before.ends_with("write ") || before.ends_with(" or ");
+    let is_field = |text: &str| text.split_once(": ").is_some_and(|(key, _)| key.chars().all(char::is_alphabetic));
+    let advised = pieces.chunks(2).filter_map(|pair| match pair {
+        [before, text] if is_advised(before) => Some(*text),
+        _ => None,
+    });
+    advised.filter(|text| !text.contains('…') && !is_field(text) && text.contains(char::is_alphanumeric)).collect()
+}
+
+/// The words of a rule, and the parts of it that are expressions, the longest first.
+fn parts(rule: &str) -> impl Iterator<Item = (usize, usize)> {
+    let is_word = |at: usize| rule.as_bytes()[at].is_ascii_alphanumeric();
+    let is_edge = |at: &usize| *at == 0 || *at == rule.len() || !is_word(*at - 1) || !is_word(*at);
+    let edges: Vec<usize> = (0..=rule.len()).filter(|at| rule.is_char_boundary(*at)).filter(is_edge).collect();
+    let ends_behind = |start: usize| edges.iter().filter(move |end| **end > start).map(move |end| (start, *end));
+    let mut parts: Vec<(usize, usize)> = edges.iter().flat_map(|start| ends_behind(*start)).collect();
+    parts.sort_by_key(|(start, end)| start + rule.len() - end);
+    let is_part = |part: &str| {
+        part.chars().all(char::is_alphanumeric) || portal_expr::canonical(&format!("any(list, {part})")).is_ok()
+    };
+    parts.into_iter().filter(move |(start, end)| is_part(&rule[*start..*end]))
 }
 
 /// Each rule for a kind is accepted.
@@ -55,8 +114,13 @@ fn what_is_missing_is_not_empty() {
             r#"any(container.args, # == "")"#,
             r#"container.name == "" || metadata.name == """#,
             r#"spec.nodeName in ["", nil, "a"]"#,
+            r#"any(["team", "owner"], metadata.labels[#] == nil || metadata.labels[#] == "")"#,
+            r#"any(["team", "owner"], not (# in metadata.labels) || metadata.labels[#] == "")"#,
+            r#"let team = metadata.labels.team; let missing = team == nil; missing || team == """#,
         ],
     );
+    let cannot = r#"metadata.labels.cannot in ["", "x"]"#;
+    check("{kind: Pod}", &[(cannot, r#"`(metadata.labels.cannot ?? "") in ["", "x"]`"#)]);
 }
 
 #[test]
@@ -79,7 +143,37 @@ fn values_of_secrets_are_hidden() {
         r#"any(cluster.secrets.list(metadata.namespace), .data.password == "x")"#,
     ];
     check("{kind: Secret}", &rows.map(|rule| (rule, hidden)));
-    check("{kind: Secret}", &[(rows[0], r#"`"password" in object.data`"#)]);
+    let asked = r#"`"password" in object.data`"#;
+    check("{kind: Secret}", &[rows[0], "!object.data.password", "object.data.password"].map(|rule| (rule, asked)));
+    check(
+        "{kind: Secret}",
+        &[
+            (r#"object.data?.password == "x""#, asked),
+            (r#"any(toPairs(object.data), #[0] == "x")"#, "with `\"key\" in …` or `keys(…)`"),
+        ],
+    );
+    let more = [
+        "len(uniq(values(object.data))) < 2",
+        "len(keys(groupBy(values(object.data), #))) < 2",
+        "object.data.password[0] == 42",
+        r#"{"***": 1}[object.data.password] == 1"#,
+        "metadata.labels[object.data.password] == nil",
+        r#"get({"***": 1}, object.data.password) == 1"#,
+        r#"toJSON([[[object]]]) contains "x""#,
+        r#"toJSON({"a": {"b": {"c": object.data}}}) contains "x""#,
+        r#"toJSON(request) contains "x""#,
+    ];
+    check("{kind: Secret}", &more.map(|rule| (rule, hidden)));
+    for matching in [
+        "gvk: [{kind: Secret}], subresources: [foo]",
+        "gvk: [{kind: Secret}, {group: apps, kind: '*'}, {group: batch, kind: '*'}, {group: policy, kind: '*'}, {kind: Service}, {kind: ConfigMap}]",
+    ] {
+        let told = |rule: &str| told(matching, rule);
+        assert!(told(r#"object.data.password == "x""#).contains(hidden), "{matching}");
+        assert_eq!(told(r#"object.spec.a.b == "x" || "a" in object.data || object.metadata.name == "x""#), "");
+    }
+    let both = r#"object.kind == "ConfigMap" && object.data.x == "y""#;
+    assert!(told("gvk: [{kind: Secret}, {kind: ConfigMap}]", both).contains("(write a rule for ConfigMap alone)"));
     check_accepted(
         "{kind: Secret}",
         &[
@@ -106,6 +200,16 @@ fn patterns_are_asked_by_glob() {
             (r#"metadata.namespace startsWith "team-*""#, r#"`metadata.namespace startsWith "team-"`"#),
             (r#"container.image == "*:latest | *:dev""#, r#"`any(["*:latest", "*:dev"], glob(container.image, #))`"#),
             (r#"metadata.labels.team != "?*""#, r#"`not glob(metadata.labels.team ?? "", "?*")`"#),
+            (r#"metadata.labels.team != "*""#, "`metadata.labels.team == nil`"),
+            (r#"metadata.labels.team in ["*"]"#, "`metadata.labels.team != nil`"),
+            (r#"metadata.namespace not startsWith "team-*""#, r#"`metadata.namespace not startsWith "team-"`"#),
+            (r#"metadata.namespace not matches "team-*""#, r#"`not glob(metadata.namespace, "team-*")`"#),
+            (r#"metadata.name in [metadata.namespace, "x-*"]"#, r#"`… || glob(metadata.name, "x-*")`"#),
+            (r#"metadata.labels.a not in [nil, "x-*"]"#, r#"`… && not glob(metadata.labels.a ?? "", "x-*")`"#),
+            (
+                r#"any(spec.containers, lower(.image) in ["a.io/*", "b.io/*"])"#,
+                r#"`(glob(lower(.image), "a.io/*") || glob(lower(.image), "b.io/*"))`"#,
+            ),
             (
                 r#"request.userInfo.username matches "system:*:deployer""#,
                 r#"`glob(request.userInfo.username, "system:*:deployer")`"#,
@@ -118,6 +222,9 @@ fn patterns_are_asked_by_glob() {
         "{group: rbac.authorization.k8s.io, kind: ClusterRole}",
         &[r#"any(object.rules, "*" in .verbs)"#, r#"metadata.annotations.scope == "*""#],
     );
+    check_accepted("{kind: Pod}", &[r#"container.image matches ".*nginx*""#]);
+    let flow = r#"any(object.spec.rules, any(.subjects, .user.name == "*" || .serviceAccount.namespace == "*"))"#;
+    check_accepted("{group: flowcontrol.apiserver.k8s.io, kind: FlowSchema}", &[flow]);
     check_accepted(INGRESS, &[r#"any(object.spec.rules, .host == "*.a.io")"#]);
 }
 
@@ -133,7 +240,6 @@ fn lookups_have_types() {
                 r#"`cluster.pods.byName(metadata.namespace, "a") == nil`"#,
             ),
             ("!cluster.pods.list(metadata.namespace)", "`len(cluster.pods.list(metadata.namespace)) == 0`"),
-            (r#"cluster.configmaps.byName("cfg", metadata.namespace) == nil"#, r#"byName(metadata.namespace, "cfg")"#),
             (
                 "len(cluster.pods.list(metadata.namespace, object.spec.selector.matchLabels)) == 0",
                 "`object.spec.selector`",
@@ -149,6 +255,19 @@ fn lookups_have_types() {
             ),
         ],
     );
+    check(
+        PDB,
+        &[(r#"len(cluster.pods.list(metadata.namespace, "app!=web")) == 0"#, "must be map, and this is string")],
+    );
+    check_warned(
+        PDB,
+        &[(
+            r#"cluster.configmaps.byName("cfg", metadata.namespace) == nil"#,
+            r#"`cluster.configmaps.byName(metadata.namespace, "cfg")`"#,
+        )],
+    );
+    let same = "cluster.configmaps.byName(metadata.namespace, request.namespace) == nil";
+    assert_eq!(told(&format!("gvk: [{PDB}]"), same), "");
     check_accepted(PDB, &["len(cluster.pods.list(metadata.namespace, object.spec.selector)) == 0"]);
 }
 
@@ -184,6 +303,8 @@ fn what_can_only_turn_out_one_way_is_refused() {
             (r#"container.image.tag == "a" || "b""#, r#"`container.image.tag in ["a", "b"]`"#),
         ],
     );
+    let twice = r#"metadata.name != "a" || metadata.name != "b" || metadata.name != "a""#;
+    check("{kind: Pod}", &[(twice, r#"`metadata.name not in ["a", "b"]`"#)]);
     check_accepted(
         "{kind: Pod}",
         &[
@@ -215,6 +336,15 @@ fn two_sides_that_do_not_fit_are_told_with_what_fits() {
             ("!len(spec.volumes)", "`len(spec.volumes) == 0`"),
             ("container.image.tag == latest", r#"`"latest"`"#),
             ("any(c in spec.containers, c.tty)", "`any(spec.containers, .tty)`"),
+            (r#"any(c in spec.containers, c.name == "c")"#, r#"`any(spec.containers, .name == "c")`"#),
+            (
+                "any(c in spec.containers, any(spec.volumes, .name == c.name))",
+                "`any(spec.containers, let c = #; any(spec.volumes, .name == c.name))`",
+            ),
+            (
+                r#"any(metadata.labels, .key == "a" && .value == "b")"#,
+                r#"`any(keys(metadata.labels), # == "a" && metadata.labels[#] == "b")`"#,
+            ),
             (
                 r#"any(metadata.annotations, .key startsWith "a")"#,
                 r#"`any(keys(metadata.annotations), # startsWith "a")`"#,
@@ -226,6 +356,13 @@ fn two_sides_that_do_not_fit_are_told_with_what_fits() {
     );
     check(PDB, &[("object.spec.maxUnavailable < 1", r#"`object.spec.maxUnavailable in [0, "0%"]`"#)]);
     check(DEPLOYMENT, &[("object.spec.replicas < 2", "`(object.spec.replicas ?? 1) < 2`")]);
+    check(DEPLOYMENT, &[("object.status.replicas < 1", "`(object.status.replicas ?? 0) < 1`")]);
+    let low = r#"any(object.spec.ingress, any(.ports, .port < 1024))"#;
+    let advised = r#"the name of a port, which has no such order: write `type(.port) == "int" && .port < 1024`"#;
+    check(POLICY, &[(low, advised)]);
+    check_accepted(POLICY, &[r#"any(object.spec.ingress, any(.ports, type(.port) == "int" && .port < 1024))"#]);
+    let told = told("gvk: [{kind: Service}]", "object.spec.type");
+    assert!(told.contains("a rule must be true or false") && !told.contains("those of a pod"), "{told}");
     check(INGRESS, &[(r#"object.apiVersion == "networking.k8s.io/v1beta1""#, "`version: v1beta1`")]);
     check("{kind: Service}", &[(r#"any(object.spec.externalIPs, # in "10.0.0.0/8")"#, r#"`# in cidr("10.0.0.0/8")`"#)]);
 }
@@ -257,4 +394,17 @@ fn what_other_languages_write_is_told_as_a_whole() {
             ("spec.hostPID\nspec.hostIPC", "write `&&` between the lines"),
         ],
     );
+    let overlaps = told("gvk: [{kind: Pod}]", r#"cidrOverlaps("10.0.0.0/8", "10.1.0.0/16")"#);
+    assert!(overlaps.contains("`cidr(a) in cidr(b) || cidr(b) in cidr(a)`"), "{overlaps}");
+    for rule in [r#"allow if metadata.name == "a""#, r#"some c in spec.containers; c.args[_] == "a" && c.tty"#] {
+        let told = told("gvk: [{kind: Pod}]", rule);
+        assert!(told.starts_with("Error") && advised(&told).is_empty(), "{told}");
+    }
+    for rule in [
+        "spec.hostPID &&\u{a0}spec.containers[*].image == 'x'",
+        "spec.hostPID &&\u{3000}spec.containers[?image == 'x'].name == 'x'",
+    ] {
+        let told = told("gvk: [{kind: Pod}]", rule);
+        assert!(told.starts_with("Error") && !told.contains("panicked"), "{told}");
+    }
 }

@@ -27,16 +27,13 @@ impl Compiler<'_> {
                 let nearest = OWN.into_iter().find(|own| own.starts_with(&name.to_lowercase()));
                 let nearest = nearest.or_else(|| portal_expr::nearest(name, OWN.into_iter()));
                 let hint = nearest.map(|nearest| format!(", did you mean `{nearest}`?")).unwrap_or_default();
-                self.add_at(Level::Error, self.place_in_rule(name), format!("no resource is called `{name}`{hint}"));
+                self.add_at(
+                    Level::Error,
+                    self.place(self.spec.rule.rfind(name.as_str()).unwrap_or_default()),
+                    format!("no resource is called `{name}`{hint}"),
+                );
             }
         }
-    }
-
-    /// Where a word stands in the rule, the last time.
-    fn place_in_rule(&self, word: &str) -> (u32, u32) {
-        let before = self.spec.rule.rfind(word).map_or("", |place| &self.spec.rule[..place]);
-        let line = before.rsplit('\n').next().unwrap_or_default();
-        (1 + before.matches('\n').count() as u32, 1 + line.chars().count() as u32)
     }
 }
 
