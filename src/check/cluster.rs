@@ -75,7 +75,7 @@ impl Cluster {
         found
     }
 
-    /// Adds the objects of a document. What is wrong with its lists comes back.
+    /// Adds the objects of a document. What is wrong with its lists, or with the names of its objects, comes back.
     fn add_all(&mut self, document: Node<'_>, kinds: &Kinds) -> Vec<String> {
         let mut wrong = Vec::new();
         for item in items(document) {
@@ -91,6 +91,10 @@ impl Cluster {
             let (Some(api_version), Some(kind)) = (text("apiVersion"), text("kind")) else { continue };
             let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
             let Some(kind) = kinds.get(group, kind) else { continue };
+            if let Some(error) = skipped::misnamed(object) {
+                wrong.push(error);
+                continue;
+            }
             let Some(subject) = Subject::of(object, kind, version, files::DEFAULT_NAMESPACE) else { continue };
             let Some(name) = subject.name().map(str::to_owned) else { continue };
             let namespace = subject.namespace().map(str::to_owned);

@@ -337,6 +337,9 @@ impl Work<'_> {
             return outcome.unknown.add(location);
         };
         outcome.objects += 1;
+        if let Some(error) = skipped::misnamed(object) {
+            return outcome.failures.push(Failed::whole(location, error));
+        }
         if let Some(defined) = rules::custom_kind(object) {
             outcome.unknown.define(defined);
         }

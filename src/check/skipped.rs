@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 use portal_core::manifest::{Manifest, Problem};
-use portal_document::Node;
+use portal_document::{Node, View};
 
 use crate::check::judge::{Failed, unread};
 
@@ -107,6 +107,21 @@ pub(crate) fn no_object(document: Node<'_>) -> Option<&'static str> {
         (Some(_), Some(_)) => None,
         _ => Some("this is no Kubernetes object: it has no apiVersion and kind"),
     }
+}
+
+/// What is wrong with the name or the namespace of an object, which an API server would refuse: nothing could look the object up.
+pub(crate) fn misnamed(object: Node<'_>) -> Option<String> {
+    let metadata = object.get_str("metadata")?;
+    ["name", "namespace"].into_iter().find_map(|field| {
+        let what = match metadata.get_str(field)?.view() {
+            View::Null | View::Str(_) => return None,
+            View::Bool(_) => "a boolean, as YAML reads on, off, yes, no, y and n",
+            View::Int(_) | View::Float(_) => "a number",
+            View::Array(_) => return Some(format!("metadata.{field} is a list: write text")),
+            View::Object(_) => return Some(format!("metadata.{field} is a map: write text")),
+        };
+        Some(format!("metadata.{field} is {what}: write it in quotes"))
+    })
 }
 
 /// Whether a document that is no object was meant as one.

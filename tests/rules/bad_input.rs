@@ -150,7 +150,7 @@ error: FOLDER/rules/e-comment.yaml:1:1: there is no rule in this file: it is emp
 error: FOLDER/rules/f-binary.yaml:2:12: this is not text in UTF-8
 error: FOLDER/rules/g-list.yaml:1:1: a rule is a map, not a list
 error: FOLDER/rules/h-large.yaml:4:1: rule large: message: may have at most 4096 characters, has 10485760
-error: FOLDER/rules/i-types.yaml:2:9: rule types: match.gvk: expected a list, got a map
+error: FOLDER/rules/i-types.yaml:2:9: rule types: match.gvk: expected a list, got a map: write `gvk: [{kind: Pod}]`
 error: FOLDER/rules/i-types.yaml:3:1: rule types: rule: expected text, got a number: write it in quotes
 error: FOLDER/rules/j-typo.yaml:3:1: rule typo: rulle: unknown field `rulle`, did you mean `rule`?
 error: FOLDER/rules/j-typo.yaml:1:1: rule typo: `rule` is missing
@@ -159,6 +159,22 @@ error: FOLDER/rules/k-twice.yaml:1:1: rule no-latest: another rule is called `no
 error: FOLDER/rules/l-action.yaml:5:3: rule action: actions[0]: `key` belongs to label and annotate: remove it, or change `type`
 error: FOLDER/rules/m-until.yaml:7:3: rule until: exceptions[0].until: the exception ended on 2020-01-01: remove it, or give it a later date
 1 violation (1 deny) in 1 object, 3 rules, 15 errors",
+    );
+}
+
+#[test]
+fn an_object_whose_name_is_no_text_is_told() {
+    let folder = folder(&[
+        ("rules/a.yaml", RULE.as_bytes()),
+        ("objects/a.yaml", b"apiVersion: v1\nkind: Pod\nmetadata: {name: n}\nspec: {containers: []}\n"),
+    ]);
+    check(
+        folder.path(),
+        &[],
+        2,
+        "
+error: FOLDER/objects/a.yaml:1: metadata.name is a boolean, as YAML reads on, off, yes, no, y and n: write it in quotes
+0 violations in 1 object, 2 rules, 1 error",
     );
 }
 

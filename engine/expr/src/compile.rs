@@ -3,6 +3,7 @@
 //!
 //! Nodes are visited in the order in which Go's checker visits them, so that of several mistakes the same one is shown.
 
+mod absences;
 mod advice;
 mod calls;
 mod constants;
@@ -93,6 +94,7 @@ pub fn compile(source: &str, schema: &Schema, mode: Mode) -> Result<Program, Err
     {
         compiler.warn(tree.node(tree.root).at, "this reads nothing, so its answer is always the same");
     }
+    compiler.facts.absences = compiler.absences();
     let Compiler { strict, declared, roots, compared, mut facts, calls, warnings, .. } = compiler;
     facts.finish();
     Ok(Program {

@@ -12,6 +12,8 @@ pub struct Facts {
     pub calls: Vec<Vec<ArgumentShape>>,
     /// The arguments of each call that may be nil, although they are given.
     pub doubtful: Vec<Vec<usize>>,
+    /// What the expression is true for because it is missing.
+    pub absences: Vec<Absence>,
     /// Where the time is asked for first, by line and column: the answer depends on when it is asked for.
     pub now: Option<(u32, u32)>,
 }
@@ -46,6 +48,19 @@ pub enum Relation {
     StartsWith,
     /// Any other operator.
     Other,
+}
+
+/// A part of a root that an expression asks to be missing, and is true then, as far as anything is asked of that root.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Absence {
+    /// The name of the root.
+    pub root: String,
+    /// The way down from the root.
+    pub fields: Vec<String>,
+    /// The line of the last field, from 1.
+    pub line: u32,
+    /// The column of the last field, from 1.
+    pub column: u32,
 }
 
 /// A part of a root that is read, with everything below it.

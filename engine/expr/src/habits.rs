@@ -279,6 +279,9 @@ pub(crate) fn method(name: &str, arguments: usize) -> Option<Ours> {
     if name == "count" && arguments == 0 {
         return Some(Ours::Builtin("len"));
     }
+    if name == "get" && arguments == 1 {
+        return Some(Ours::Element);
+    }
     if name == "get" && arguments == 2 {
         return Some(Ours::ElementOr);
     }

@@ -3,6 +3,7 @@
 
 mod calls;
 mod explain;
+mod foreign;
 mod literals;
 mod nesting;
 mod operands;
@@ -22,7 +23,8 @@ use crate::limits::{MAX_NESTING, MAX_NODES, MAX_SOURCE, MAX_VISITS};
 
 /// Parses an expression.
 pub(crate) fn parse(source: &str) -> Result<Tree<'_>, Error> {
-    read(source, !repair::LENIENT).map_err(|error| match repair::instead(source, &error) {
+    let instead = |error: &Error| repair::instead(source, error).or_else(|| foreign::instead(source));
+    read(source, !repair::LENIENT).map_err(|error| match instead(&error) {
         Some(instead) => {
             // Of two advices the one that says everything is enough.
             let wrong = error.message.split_once("; use `").map_or(&*error.message, |(wrong, _)| wrong);

@@ -241,7 +241,7 @@ fn a_deployment_is_judged_as_the_pods_that_it_makes() {
         &pod_rule("object.kind != 'Pod'"),
         DEPLOYMENT,
         expect![
-            "Warning: rule r: rule: a rule that reads `object` or `request` judges Pods and not what makes them, such as a Deployment: write it with `metadata`, `spec`, `securityContext` and `container`, or set `podControllers: false`"
+            "Warning: rule r: rule: a rule that reads `object` or `request` judges Pods and not what makes them, such as a Deployment: write it with `metadata`, `spec`, `securityContext` and `container`, or set `podControllers: false` to let Deployments pass"
         ],
     );
     check(

@@ -2,6 +2,7 @@
 
 mod actions;
 mod connected;
+mod containers;
 mod images;
 mod judged;
 mod lookups;
@@ -131,11 +132,12 @@ impl<'a> Compiler<'a> {
         if !facts.reads_root(OBJECT) && !reads_request {
             self.expand(&mut judged);
         } else if facts.reads_root(OBJECT) || reads_object_of_request(facts) {
-            self.warn_of_controllers(&judged);
+            self.warn_of_controllers(facts, &schema, &judged);
         }
         self.check_resources(facts);
         self.check_images(&compared);
         self.check_connected(facts, &judged);
+        self.warn_of_other_containers(facts, &schema);
         let lookups = self.lookups(&*expression);
         let message = self.message(&schema, &*expression, per_container);
         let reads = |expression: &dyn Expression| expression.facts().reads_root(REQUEST);

@@ -3,6 +3,8 @@
 //! The form is checked against the schema of the custom resources, so that a file is refused for what the API server
 //! would refuse, and a field that nobody knows is never passed over.
 
+mod advice;
+
 use std::sync::LazyLock;
 
 use portal_crds::RuleSpec;
@@ -16,9 +18,6 @@ use crate::rule::{
 
 /// The group of the custom resources.
 const GROUP: &str = "portal.io/";
-
-/// What `match.gvk` is called elsewhere.
-const KINDS: [&str; 5] = ["kinds", "kind", "resources", "resource", "objects"];
 
 /// The schemas of the two kinds, as the API server has them.
 static CLUSTER_RULE: LazyLock<Value> = LazyLock::new(|| schema_of("PortalClusterRule"));
@@ -130,9 +129,9 @@ impl Loader {
         };
         self.rule = Some(RuleId { namespace, name });
         let known = ["apiVersion", "kind", "metadata", "spec", "status"];
-        for (key, _) in document.as_object().into_iter().flat_map(|object| object.iter()) {
+        for (key, value) in document.as_object().into_iter().flat_map(|object| object.iter()) {
             if !known.contains(&key) {
-                self.unknown_field(&mut Vec::new(), key, known.into_iter());
+                self.unknown_field(&mut Vec::new(), key, value, known.into_iter());
             }
         }
         let Some(spec) = document.get_str("spec") else {
@@ -182,11 +181,7 @@ impl Loader {
         }
         let expected = schema["type"].as_str().unwrap_or("object");
         if !fits(node, expected) {
-            let is_kind = matches!(&path[..], [.., Step::Field(field), Step::Index(_)] if field == "gvk");
-            let hint = match node.as_str().filter(|_| is_kind) {
-                Some(kind) => format!(": write `gvk: [{{kind: {kind}}}]`"),
-                None => String::new(),
-            };
+            let hint = advice::of_form(path, node, expected).map(|advice| format!(": {advice}")).unwrap_or_default();
             return self.add(path, format!("{}{hint}", unexpected(node, expected)));
         }
         match node.view() {
@@ -200,7 +195,7 @@ impl Loader {
                         (None, None) => {
                             path.pop();
                             let names = properties.into_iter().flatten().map(|(name, _)| name.as_str());
-                            self.unknown_field(path, key, names);
+                            self.unknown_field(path, key, value, names);
                             continue;
                         }
                     }
@@ -233,7 +228,8 @@ impl Loader {
                 if let Some(words) = schema["enum"].as_array() {
                     let words: Vec<&str> = words.iter().filter_map(Value::as_str).collect();
                     if !words.contains(&text) {
-                        let hint = portal_expr::nearest(text, words.iter().copied());
+                        let theirs = advice::of_word(path, text);
+                        let hint = theirs.or_else(|| portal_expr::nearest(text, words.iter().copied()));
                         let hint = hint.map(|word| format!(", did you mean `{word}`?")).unwrap_or_default();
                         self.add(path, format!("`{text}` is none of {}{hint}", words.join(", ")));
                     }
@@ -259,15 +255,23 @@ impl Loader {
         }
     }
 
-    fn unknown_field<'n>(&mut self, path: &mut Vec<Step>, key: &str, names: impl Iterator<Item = &'n str> + Clone) {
+    fn unknown_field<'n>(
+        &mut self,
+        path: &mut Vec<Step>,
+        key: &str,
+        value: Node<'_>,
+        names: impl Iterator<Item = &'n str> + Clone,
+    ) {
         // A key that YAML takes for a boolean has become one of these words.
         let boolean = names.clone().find(|name| (key == "true" && *name == "on") || (key == "false" && *name == "off"));
         let (written, hint) = match boolean {
             Some(name) => (name, Some(format!(": YAML reads `{name}` as a boolean: write it in quotes"))),
-            None if names.clone().any(|name| name == "gvk") && KINDS.contains(&key) => {
-                (key, Some(": write `gvk: [{kind: Pod}]`".to_owned()))
+            None => {
+                let known: Vec<&str> = names.collect();
+                let advice = advice::of_unknown(key, value, &known).map(|advice| format!(": {advice}"));
+                let nearest = || portal_expr::nearest(key, known.iter().copied());
+                (key, advice.or_else(|| nearest().map(|name| format!(", did you mean `{name}`?"))))
             }
-            None => (key, portal_expr::nearest(key, names).map(|name| format!(", did you mean `{name}`?"))),
         };
         path.push(Step::Field(written.to_owned()));
         self.add(path, format!("unknown field `{key}`{}", hint.unwrap_or_default()));

@@ -25,6 +25,9 @@ impl<'s> Compiler<'s> {
             Binary::Add if left.1.is_array() && right.1.is_array() => {
                 Some(format!(": write `concat({}, {})`", self.shown(left.0), self.shown(right.0)))
             }
+            Binary::Subtract if left.1.is_array() && right.1.is_array() => {
+                Some(format!(": write `filter({}, # not in {})`", self.shown(left.0), self.shown(right.0)))
+            }
             Binary::Equal | Binary::NotEqual => {
                 let sides = [(left, right), (right, left)];
                 sides.into_iter().find_map(|(one, other)| {
@@ -143,6 +146,10 @@ impl<'s> Compiler<'s> {
                 let arguments: Vec<String> = arguments.iter().map(|argument| self.shown(*argument)).collect();
                 let predicate = if is_there { "any" } else { "none" };
                 Some(format!(": write `{predicate}({})`", arguments.join(", ")))
+            }
+            // What is looked for may not be there.
+            Syntax::Builtin { name: "get" | "find" | "findLast" | "first" | "last", .. } => {
+                self.truth_of_value(id, kind, is_there)
             }
             Syntax::Call { .. } | Syntax::Builtin { .. } if kind.is_array() => {
                 Some(format!(": write `len({text}) {equal} 0`"))

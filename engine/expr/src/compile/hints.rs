@@ -136,6 +136,11 @@ impl<'s> Compiler<'s> {
         ) {
             return self.truth_of_call(id, kind, is_there);
         }
+        self.truth_of_value(id, kind, is_there)
+    }
+
+    /// How to ask whether a value is there, by what it is.
+    pub(super) fn truth_of_value(&self, id: Id, kind: Type, is_there: bool) -> Option<String> {
         let text = self.shown(id);
         let equal = if is_there { "!=" } else { "==" };
         match kind {
@@ -147,7 +152,16 @@ impl<'s> Compiler<'s> {
             Type::QUANTITY | Type::VERSION | Type::NETWORK | Type::TIME => {
                 Some(format!(": write `{text} {equal} nil`"))
             }
-            _ if kind.is_number() => Some(format!(": write `{text} {equal} nil`, or `{text} {equal} 0`")),
+            _ if kind.is_number() => {
+                let default = self.default_of(id).unwrap_or("0");
+                let value = format!("({text} ?? {default})");
+                Some(match is_there {
+                    true => format!(": write `{value} != 0`, or `{text} != nil` to ask only whether it is there"),
+                    false => format!(
+                        ": write `{text} == nil` to ask whether it is missing, or `{value} == 0` to let 0 count as missing too"
+                    ),
+                })
+            }
             _ if kind.is_array() || kind.is_map() => Some(format!(": write `{text} {equal} nil`")),
             _ => None,
         }
@@ -262,6 +276,13 @@ impl<'s> Compiler<'s> {
             kind if kind.is_array() => Receiver::Collection,
             _ => Receiver::Unknown,
         };
+        if let Some(ours) = habits::method(name, arguments)
+            && ours == habits::Ours::Holds
+            && receiver == Receiver::Unknown
+            && let Some(either) = self.held_by_either(id)
+        {
+            return Some(self.error(self.at(id), format!("there is no method `{name}`: write {either}")));
+        }
         if habits::method(name, arguments).is_some()
             && let Some(ours) = habits::rewritten(self.tree, id, receiver)
         {
@@ -275,6 +296,15 @@ impl<'s> Compiler<'s> {
             return Some(self.error(self.at(id), format!("{what} no method `{name}`{hint}")));
         }
         None
+    }
+
+    /// How to ask whether something holds something else, where nobody knows whether it is a list or a text.
+    fn held_by_either(&self, id: Id) -> Option<String> {
+        let [unknown, list, text] = [Receiver::Unknown, Receiver::Collection, Receiver::Text]
+            .map(|receiver| habits::rewritten(self.tree, id, receiver));
+        let is_open = unknown == text && list != text;
+        is_open.then_some(())?;
+        Some(format!("`{}` if it is a list or a map, or `{}` if it is text", list?, text?))
     }
 
     /// Refuses a field that is no field: the length of something, a part of a key with dots and dashes, a field of a whole list.

@@ -5,7 +5,7 @@ use super::{Compiler, Typed, form::Form, operators::name_of};
 use crate::{
     ast::{Binary, Id, Kind as Syntax},
     error::Error,
-    print::written_operand,
+    print::{written, written_operand},
     program::{Constant, Kind, Op},
     types::Type,
 };
@@ -41,6 +41,13 @@ impl<'s> Compiler<'s> {
     pub(super) fn missing(&self, id: Id, operand: &Typed<'s>, default: &str, whole: impl Fn(&str) -> String) -> Error {
         let text = self.shown(id);
         let replaced = whole(&format!("{text} ?? {default}"));
+        if default.contains("1970") {
+            // A date that is long ago has passed, which is seldom meant of what has none.
+            let message = format!(
+                "`{text}` may be missing: write `{text} != nil && …` to leave out what has none, or `{replaced}` to take it for long ago"
+            );
+            return self.error(operand.op.at, message);
+        }
         let message = format!(
             "`{text}` may be missing: write `{replaced}` to give it a value, or `{text} != nil && …` to leave out what has none"
         );
@@ -73,12 +80,25 @@ impl<'s> Compiler<'s> {
             _ if operand.known.kind == Type::INT => self.default_of(id).unwrap_or("0"),
             _ => "0",
         };
-        let value = format!("({text} ?? {default})");
+        let is_coalesce = matches!(self.tree.kind(id), Syntax::Binary(Binary::Coalesce, ..));
+        let given = if is_coalesce { written(self.tree, id) } else { text.clone() };
+        let value = format!("({given} ?? {default})");
         let replaced =
             if id == left_id { format!("{value} {sign} {right_text}") } else { format!("{left_text} {sign} {value}") };
+        let asked = if is_coalesce {
+            // Of what is put together nobody knows further on that it is there, unless it has a name.
+            let compared =
+                if id == left_id { format!("x {sign} {right_text}") } else { format!("{left_text} {sign} x") };
+            let asked = format!("let x = {given}; x != nil && {compared}");
+            let root = self.tree.kind(self.tree.root);
+            let is_whole = matches!(root, Syntax::Binary(_, left, right) if (*left, *right) == (left_id, right_id));
+            if is_whole { asked } else { format!("({asked})") }
+        } else {
+            format!("{text} != nil && {left_text} {sign} {right_text}")
+        };
         let message = format!(
             "`{text}` may be missing, and what is missing is not less than anything: write `{replaced}` to take it for {default}, \
-             or `{text} != nil && {left_text} {sign} {right_text}` to leave out what has none"
+             or `{asked}` to leave out what has none"
         );
         Err(self.error(operand.op.at, message))
     }
@@ -128,13 +148,39 @@ impl<'s> Compiler<'s> {
         Err(self.error(operand.op.at, format!("`{text}` may be missing, and what is missing {advice}")))
     }
 
+    /// Refuses `x != 0` where `x` may be missing: what is missing is not 0, and whoever leaves the field out would be refused.
+    pub(super) fn require_number(
+        &self,
+        operator: Binary,
+        (left_id, left): (Id, &Typed<'s>),
+        (right_id, right): (Id, &Typed<'s>),
+    ) -> Result<(), Error> {
+        let is_zero = |op: &Op| matches!(&op.kind, Kind::Constant(Constant::Int(0)));
+        let (id, operand) = match operator {
+            Binary::NotEqual if is_zero(&right.op) => (left_id, left),
+            Binary::NotEqual if is_zero(&left.op) => (right_id, right),
+            _ => return Ok(()),
+        };
+        let is_read = matches!(self.tree.kind(id), Syntax::Member { .. } | Syntax::Identifier(_) | Syntax::Pointer(_));
+        let is_doubtful = operand.known.may_be_nil && operand.known.kind.is_number() && is_read;
+        if self.strict || !is_doubtful || self.is_asked(id) || self.default_of(id).is_some() {
+            return Ok(());
+        }
+        let text = self.shown(id);
+        let message = format!(
+            "`{text}` may be missing, and what is missing is not 0 either: write `({text} ?? 0) != 0` to take it for 0, \
+             or `{text} != nil` to ask only whether it is there"
+        );
+        Err(self.error(operand.op.at, message))
+    }
+
     /// Whether it is the operator of `x not in y`.
     pub(super) fn is_negated(&self, operator: u32) -> bool {
         self.negated.contains(&operator)
     }
 
     /// What a number counts as where it is missing, if the host has said so.
-    fn default_of(&self, id: Id) -> Option<&'static str> {
+    pub(super) fn default_of(&self, id: Id) -> Option<&'static str> {
         let name = self.last_name(id)?;
         let mut node = id;
         while let Syntax::Member { base, .. } = self.tree.kind(node) {
@@ -169,6 +215,7 @@ impl<'s> Compiler<'s> {
             return Ok(());
         }
         let (text, other_text, sign) = (self.shown(id), self.shown(other), name_of(operator));
+        let (left_text, right_text) = (self.shown(left_id), self.shown(right_id));
         if self.last_name(id).is_some_and(|name| name.to_lowercase().ends_with("port")) {
             let compared = if id == left_id {
                 format!("{text} {sign} {other_text}")
@@ -191,9 +238,10 @@ impl<'s> Compiler<'s> {
         } else {
             format!("{other_text} {sign} {number}")
         };
-        let none = if is_none { format!("`{text} in [0, \"0%\"]`, or ") } else { String::new() };
+        let none = if is_none { format!("`{text} in [0, \"0%\"]`, ") } else { String::new() };
         let message = format!(
-            "`{text}` may be a number, or a text such as \"25%\", which has no such order: write {none}`{compared}` to compare the number alone"
+            "`{text}` may be a number, or a text such as \"25%\", which has no such order: write {none}\
+             `type({text}) == \"int\" && {left_text} {sign} {right_text}` to leave out such texts, or `{compared}` to compare the number alone"
         );
         Err(self.error(operand.op.at, message))
     }

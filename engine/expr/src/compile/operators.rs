@@ -136,14 +136,19 @@ impl<'s> Compiler<'s> {
         let mut left = self.value(first)?;
         self.refuse_hidden(first, &left)?;
         let (first_operator, _, second) = links[0];
+        let nothing = match self.tree.kind(second) {
+            Syntax::Text(_) if first_operator == Binary::Add => "\"\"",
+            _ => "0",
+        };
         let second = || self.shown(second);
-        self.require(first, &left, "0", |left| format!("({left}) {} {}", name_of(first_operator), second()))?;
+        self.require(first, &left, nothing, |left| format!("({left}) {} {}", name_of(first_operator), second()))?;
         let mut known = left.known.clone();
         let mut rest = Vec::with_capacity(links.len());
         for (index, (operator, at, right_id)) in links.iter().enumerate() {
             let mut right = self.value(*right_id)?;
             self.refuse_hidden(*right_id, &right)?;
-            self.require(*right_id, &right, "0", |right| format!("… {} ({right})", name_of(*operator)))?;
+            let nothing = if known.kind == Type::TEXT && *operator == Binary::Add { "\"\"" } else { "0" };
+            self.require(*right_id, &right, nothing, |right| format!("… {} ({right})", name_of(*operator)))?;
             if !self.strict && matches!(operator, Binary::Add | Binary::Subtract) {
                 if known.kind == Type::QUANTITY {
                     right = self.as_quantity(*right_id, right)?;
@@ -190,6 +195,7 @@ impl<'s> Compiler<'s> {
                     self.require_order(*operator, (left_id, &left), (*right_id, &right))?;
                     self.check_words(*operator, (left_id, &left), (*right_id, &right))?;
                     self.require_text(*at, *operator, (left_id, &left), (*right_id, &right))?;
+                    self.require_number(*operator, (left_id, &left), (*right_id, &right))?;
                     self.check_pattern(*at, *operator, (left_id, &left), (*right_id, &right))?;
                     self.note_compared(*at, *operator, (left_id, &left), (*right_id, &right));
                     let (left, right) = self.read_alike(*operator, (left_id, left), (*right_id, right))?;

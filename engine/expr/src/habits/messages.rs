@@ -321,7 +321,7 @@ fn a_predicate_has_no_variable() {
             some c in spec.containers
                 6: expected an operator or the end, found `c`; write `any(list, …)` or `all(list, …)`, where `#` is the element and `.name` its field
             any(c.privileged for c in spec.containers)
-                18: expected an operator or `)`, found `for`; write `any(list, …)`, where `#` is the element and `.name` its field
+                18: expected an operator or `)`, found `for`; a list is asked by `any(list, …)`, where `#` is the element and `.name` its field: write `any(spec.containers, .privileged)`
             spec.containers[*].image == 'x'
                 17: expected a value or `:`, found `*`; for all elements there are `any(list, .name …)` and `map(list, .name)`: write `map(spec.containers, .image) == "x"`
             spec.containers[?privileged==`true`]
@@ -673,4 +673,23 @@ fn what_is_to_be_written_can_be_read() {
         let ours = ours.trim_end_matches('`');
         assert!(crate::canonical(ours).is_ok(), "{source}: {ours}");
     }
+}
+
+#[test]
+fn what_may_be_a_list_or_a_text_is_told_with_both() {
+    check(
+        &[
+            "object.spec.hosts.includes('*')",
+            "object.spec.hosts.contains('*')",
+            "object.a.b.get('c', {}).get('d') == 1",
+        ],
+        expect![[r#"
+            object.spec.hosts.includes('*')
+                19: there is no method `includes`: write `"*" in object.spec.hosts` if it is a list or a map, or `object.spec.hosts contains "*"` if it is text
+            object.spec.hosts.contains('*')
+                19: there is no method `contains`: write `"*" in object.spec.hosts` if it is a list or a map, or `object.spec.hosts contains "*"` if it is text
+            object.a.b.get('c', {}).get('d') == 1
+                25: there is no method `get`: write `object.a.b.c.d`
+        "#]],
+    );
 }

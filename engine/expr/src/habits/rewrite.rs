@@ -127,6 +127,9 @@ impl<'s> Rewriter<'s> {
         let replaced = match self.tree.kind(id) {
             Kind::Identifier(name) => super::value(name).map(Kind::Identifier),
             Kind::Unary(Unary::Not { .. }, operand) => self.negated(*operand),
+            Kind::Binary(Binary::Or { .. }, left, right) if self.is_default(*left, *right) => {
+                Some(Kind::Binary(Binary::Coalesce, *left, *right))
+            }
             Kind::Binary(operator, left, right) => self.ordered(*operator, *left, *right),
             Kind::Call { callee, arguments } if arguments.iter().all(|argument| argument.name.is_none()) => {
                 self.called(id, *callee, arguments.clone(), receiver)
@@ -229,6 +232,9 @@ impl<'s> Rewriter<'s> {
                 let property = Kind::Member { base: *base, property: *key, optional: false, method: false };
                 let element = self.push(property);
                 match self.tree.kind(*default) {
+                    // What is missing has every field and no element.
+                    Kind::Map(pairs) if pairs.is_empty() => self.tree.kind(element).clone(),
+                    Kind::Array(elements) if elements.is_empty() => self.tree.kind(element).clone(),
                     Kind::Bool(false) | Kind::Nil => {
                         self.presences.push(id);
                         Kind::Binary(Binary::NotEqual, element, self.push(Kind::Nil))
@@ -282,6 +288,17 @@ impl<'s> Rewriter<'s> {
         match function {
             "" => argument,
             name => self.push(Kind::Builtin { name, arguments: vec![argument] }),
+        }
+    }
+
+    /// Whether `x || y` says what to take where `x` is missing: `y` is neither true nor false.
+    fn is_default(&self, value: Id, default: Id) -> bool {
+        let is_condition = matches!(self.tree.kind(value), Kind::Binary(..) | Kind::Unary(..));
+        match self.tree.kind(default) {
+            _ if is_condition => false,
+            Kind::Array(elements) => elements.is_empty(),
+            Kind::Map(pairs) => pairs.is_empty(),
+            kind => matches!(kind, Kind::Text(_) | Kind::Integer(_)),
         }
     }
 

@@ -141,6 +141,9 @@ fn hint(source: &str, at: usize, tried: &[Rule]) -> String {
             "; the body of a predicate has no parameter, `#` is the element and `.name` its field"
         }
         "=" if before.ends_with("==") || before.ends_with("!=") => "; two signs are enough",
+        ":" if after.starts_with('=') && after.lines().next().is_some_and(|line| line.trim_end().ends_with("[_]")) => {
+            "; a list is asked by `any(list, …)`, where `#` is the element and `.name` its field"
+        }
         ":" if after.starts_with('=') => "; a value gets a name by `let name = …;`",
         "=" if after.starts_with('~') => "; use `matches`",
         "=" if tried.contains(&Rule::operator) => "; use `==` to compare",
@@ -154,15 +157,22 @@ fn hint(source: &str, at: usize, tried: &[Rule]) -> String {
             "; a list is written in brackets, `[a, b]`"
         }
         ";" if tried.contains(&Rule::close_paren) => "; put several expressions in braces or parentheses",
-        "for" => "; write `any(list, …)`, where `#` is the element and `.name` its field",
+        "|" if in_braces(last) => {
+            "; a list is made by `map(list, …)` and `filter(list, …)`, and the keys of a map are `keys(map)`"
+        }
+        "," | "}" if in_braces(last) && tried.contains(&Rule::colon) => "; a list is written in brackets, `[a, b]`",
+        _ if COMMANDS.contains(&word) && before.len() > last.len() && is_operand(found) => {
+            "; a function has its arguments in parentheses, and this one is an operator here"
+        }
+        "for" => "; a list is asked by `any(list, …)`, where `#` is the element and `.name` its field",
         _ if matches!(word, "some" | "every" | "forall") && found.starts_with(is_word) => {
             "; write `any(list, …)` or `all(list, …)`, where `#` is the element and `.name` its field"
         }
         _ if word == "return" => "; the last expression is the value, without `return`",
-        "not" if tried.contains(&Rule::operator) => "; between values it goes with `in`, `contains` and their like",
         _ if tried.contains(&Rule::EOI) && begins_line(source, at) && !found.is_empty() => {
             "; write `&&` between the lines if both must be true, or `||` if one is enough"
         }
+        "not" if tried.contains(&Rule::operator) => "; between values it goes with `in`, `contains` and their like",
         "if" if is_headed(source, at) => "; a rule is its condition alone",
         "let" | "if" => "; put it in parentheses",
         word if is_reserved(word) && !tried.contains(&Rule::operator) => {
@@ -174,6 +184,19 @@ fn hint(source: &str, at: usize, tried: &[Rule]) -> String {
         }
     };
     hint.to_owned()
+}
+
+/// Functions of templates that stand before their arguments, and are operators here.
+const COMMANDS: [&str; 8] = ["eq", "ne", "lt", "le", "gt", "ge", "hasKey", "default"];
+
+fn is_operand(found: &str) -> bool {
+    found.starts_with(|first: char| is_word(first) || matches!(first, '"' | '\'' | '(' | '.')) && !is_reserved(found)
+}
+
+/// Whether one thing stands behind a brace: `{x`.
+fn in_braces(last: &str) -> bool {
+    let inside = last.trim_end_matches(|letter: char| is_word(letter) || matches!(letter, '"' | '\'' | '-'));
+    inside.len() < last.len() && inside.trim_end().ends_with('{')
 }
 
 /// Whether a place is in a line that was meant as a comment. In brackets it may begin with the element.
@@ -287,7 +310,7 @@ mod tests {
             expect![[r#"
                 a.                      1:3 expected a name, found the end
                 a.)                     1:3 expected a name, found `)`
-                a | 1                   1:5 expected a name, found `1`: write `a || 1`
+                a | 1                   1:5 expected a name, found `1`: write `a ?? 1`
                 let in = 1; 2           1:5 expected a name, found `in`; `in` is an operator
                 let x 1                 1:7 expected `=`, found `1`
                 let x = 1               1:10 expected an operator or `;`, found the end

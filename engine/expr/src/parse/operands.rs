@@ -237,7 +237,7 @@ mod tests {
         check(
             ".a",
             expect![
-                "1:1 `.name` is a field of the element that a predicate looks at, as in `any(list, .size > 1)`: here is none"
+                "1:1 `.name` is a field of the element that a predicate looks at, as in `any(list, .size > 1)`: here is none: write `a`"
             ],
         );
         check(

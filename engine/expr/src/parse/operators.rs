@@ -252,8 +252,14 @@ mod tests {
         check("c == a ?? b", expect!["(== c (?? a b))"]);
         check("a ?? b | f()", expect!["(call f (?? a b))"]);
         check("(a ?? b) || c", expect!["(|| (?? a b) c)"]);
-        check("a ?? b || c", expect!["1:8 `??` and `||` cannot be mixed: put one of them in parentheses"]);
-        check("a ?? b not in c", expect!["1:12 `??` and `in` cannot be mixed: put one of them in parentheses"]);
+        check(
+            "a ?? b || c",
+            expect!["1:8 `??` and `||` cannot be mixed: put one of them in parentheses: write `(a ?? b) || c`"],
+        );
+        check(
+            "a ?? b not in c",
+            expect!["1:12 `??` and `in` cannot be mixed: put one of them in parentheses: write `(a ?? b) not in c`"],
+        );
     }
 
     #[test]
@@ -281,7 +287,7 @@ mod tests {
         check("a | true()", expect!["(call true a)"]);
         check("a | f().b", expect!["1:8 expected an operator or the end, found `.`"]);
         check("a | f", expect!["1:6 expected `(`, for only a call of `f` can stand here: write `a || f`"]);
-        check("a | 1", expect!["1:5 expected a name, found `1`: write `a || 1`"]);
+        check("a | 1", expect!["1:5 expected a name, found `1`: write `a ?? 1`"]);
     }
 
     #[test]

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use portal_crds::{GroupVersionKind, Operation};
+use portal_expr::{Facts, Schema, Segment};
 
 use super::{
     Compiler,
@@ -10,13 +11,19 @@ use super::{
     unknown::{subresource, unknown_group, unknown_kind},
 };
 use crate::{
-    context::pod::{BUILTIN, Template},
+    context::{
+        OBJECT, REQUEST,
+        pod::{BUILTIN, Template},
+    },
     kinds::{Kind, Kinds},
     rule::{
         JudgedKind,
         diagnostic::{Level, Step},
     },
 };
+
+/// A rule that is longer is not written out.
+const MAX_SHOWN: usize = 200;
 
 impl Compiler<'_> {
     /// The kinds that `match` names. A kind that is not served is reported; the rule works for the others.
@@ -133,7 +140,7 @@ impl Compiler<'_> {
     }
 
     /// Says that a rule for pods passes over what makes them, because it reads the pod itself.
-    pub(super) fn warn_of_controllers(&mut self, judged: &[JudgedKind]) {
+    pub(super) fn warn_of_controllers(&mut self, facts: &Facts, schema: &Schema, judged: &[JudgedKind]) {
         let matching = &self.spec.matching;
         let names_makers =
             judged.iter().any(|judged| judged.template.as_ref().is_some_and(|template| !template.is_pod()));
@@ -141,11 +148,72 @@ impl Compiler<'_> {
         let is_made = matching.subresources.is_empty()
             && matching.operations.iter().any(|operation| matches!(operation, Operation::Create | Operation::Update));
         if matching.pod_controllers && is_made && names_pods(judged) && !names_makers {
-            let message = "a rule that reads `object` or `request` judges Pods and not what makes them, such as a Deployment: write it with \
-                           `metadata`, `spec`, `securityContext` and `container`, or set `podControllers: false`";
-            self.warning(&["rule"], message.to_owned());
+            let advice = match self.without_object(facts, schema) {
+                Some(written) => format!("write `{written}`, or set `podControllers: false` to let Deployments pass"),
+                None if reads_pods_own(facts) => {
+                    "set `podControllers: false`, because only a Pod has what this reads".to_owned()
+                }
+                None => "write it with `metadata`, `spec`, `securityContext` and `container`, or set `podControllers: false` \
+                         to let Deployments pass"
+                    .to_owned(),
+            };
+            let message = format!(
+                "a rule that reads `object` or `request` judges Pods and not what makes them, such as a Deployment: {advice}"
+            );
+            self.warning(&["rule"], message);
         }
     }
+
+    /// The rule with `metadata` and `spec` in the place of the object's, if that means the same of a Pod and something of a template.
+    fn without_object(&self, facts: &Facts, schema: &Schema) -> Option<String> {
+        let is_of_both = |field: Option<(&str, Option<&str>)>| match field {
+            Some(("metadata", Some(name))) => OF_TEMPLATE.contains(&name),
+            Some(("spec", Some(_))) => true,
+            _ => false,
+        };
+        if facts.reads_root(REQUEST) || !object_fields(facts).all(is_of_both) {
+            return None;
+        }
+        let written = portal_expr::written(&self.spec.rule).ok()?;
+        let rule = written.replace("object.metadata.", "metadata.").replace("object.spec.", "spec.");
+        let compiled = self.engine.compile(&rule, schema).ok().filter(|_| rule.chars().count() <= MAX_SHOWN)?;
+        (!compiled.facts().reads_root(OBJECT)).then_some(rule)
+    }
+}
+
+/// The names below `metadata` of a Pod that its template has as well, and means the same by.
+const OF_TEMPLATE: [&str; 3] = ["labels", "annotations", "namespace"];
+
+/// Fields of the pod that is there, which no template has.
+const OF_POD_ALONE: [&str; 7] = [
+    "ownerReferences",
+    "uid",
+    "creationTimestamp",
+    "deletionTimestamp",
+    "resourceVersion",
+    "managedFields",
+    "generateName",
+];
+
+/// The fields of the object that are read, where nothing is read as a whole.
+fn object_fields(facts: &Facts) -> impl Iterator<Item = Option<(&str, Option<&str>)>> {
+    fn name(segment: &Segment) -> Option<&str> {
+        match segment {
+            Segment::Field(name) => Some(name.as_str()),
+            Segment::Each => None,
+        }
+    }
+    facts.reads.iter().filter(|read| read.root == OBJECT).map(|read| {
+        let first = read.path.first().and_then(name)?;
+        Some((first, read.path.get(1).and_then(name)))
+    })
+}
+
+/// Whether a rule reads of the pod what what makes pods does not say.
+fn reads_pods_own(facts: &Facts) -> bool {
+    object_fields(facts)
+        .flatten()
+        .any(|(first, second)| first == "status" || second.is_some_and(|second| OF_POD_ALONE.contains(&second)))
 }
 
 /// Adds a kind in a version, unless it is there.

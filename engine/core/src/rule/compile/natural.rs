@@ -418,3 +418,120 @@ fn what_other_languages_write_is_told_as_a_whole() {
         assert!(told.starts_with("Error") && !told.contains("panicked"), "{told}");
     }
 }
+
+#[test]
+fn whole_sources_of_other_languages_are_told_as_rules() {
+    for (rule, expected) in [
+        (r#"eq spec.nodeName "a""#, r#"spec.nodeName == "a""#),
+        ("(default 1 spec.priority) < 2", "(spec.priority ?? 1) < 2"),
+        ("{{ eq .spec.hostNetwork true }}", "spec.hostNetwork == true"),
+        (r#"hasKey metadata.labels "a""#, r#""a" in metadata.labels"#),
+        (".spec.hostPID", "spec.hostPID"),
+        (r#"metadata.annotations has "a""#, r#""a" in metadata.annotations"#),
+        ("any(c.tty for c in spec.containers)", "any(spec.containers, .tty)"),
+        (r#"any("a" in v for k, v in metadata.labels.items())"#, r#"any(values(metadata.labels), # contains "a")"#),
+        (
+            "e := container.env[_]\nregex.match(\"a\", e.name)\ne.value != null",
+            r#"any(container.env, .name matches "a" && .value != nil)"#,
+        ),
+        (
+            "a := {l | metadata.labels[l]}\nb := {\"x\"}\nc := b - a\ncount(c) > 0",
+            r#"let a = keys(metadata.labels); let b = ["x"]; let c = filter(b, # not in a); len(c) > 0"#,
+        ),
+        (r#"spec.nodeName ?? "a" == "b""#, r#"(spec.nodeName ?? "a") == "b""#),
+    ] {
+        check("{kind: Pod}", &[(rule, &format!(": write `{expected}`"))]);
+        // Whoever does as told has a rule.
+        check_accepted("{kind: Pod}", &[expected]);
+    }
+    check(
+        "{kind: Pod}",
+        &[("spec.hostPID\nnot metadata.labels.a == 'b'", "write `&&` between the lines if both must be true")],
+    );
+}
+
+#[test]
+fn what_is_missing_is_not_0() {
+    check(
+        "{kind: Pod}",
+        &[
+            ("any(container.ports, .hostPort)", "`(.hostPort ?? 0) != 0`, or `.hostPort != nil` to ask only"),
+            ("any(container.ports, .hostPort != 0)", "`(.hostPort ?? 0) != 0` to take it for 0"),
+            (
+                "not spec.activeDeadlineSeconds",
+                "`spec.activeDeadlineSeconds == nil` to ask whether it is missing, or `(spec.activeDeadlineSeconds ?? 0) == 0`",
+            ),
+        ],
+    );
+    check_accepted(
+        "{kind: Pod}",
+        &[
+            "container.securityContext.runAsUser == 0",
+            "any(container.ports, .hostPort != nil && .hostPort != 0)",
+            "any(container.ports, .hostPort == nil || .hostPort != 0)",
+            "any(container.ports, (.hostPort ?? 0) != 0)",
+            "any(container.ports, .containerPort != 0)",
+        ],
+    );
+    check_accepted(DEPLOYMENT, &["object.spec.replicas != 0"]);
+}
+
+#[test]
+fn what_is_put_together_gets_a_name_to_be_asked() {
+    let advice = "let x = container.securityContext.runAsUser ?? securityContext.runAsUser; x != nil && x < 10000";
+    check(
+        "{kind: Pod}",
+        &[
+            ("(container.securityContext.runAsUser ?? securityContext.runAsUser) < 10000", advice),
+            (
+                "spec.hostPID && (container.securityContext.runAsUser ?? securityContext.runAsUser) < 10000",
+                &format!(
+                    "(let x = container.securityContext.runAsUser ?? securityContext.runAsUser; x != nil && x < 10000)"
+                ),
+            ),
+        ],
+    );
+    check_accepted("{kind: Pod}", &[advice, &format!("spec.hostPID && ({advice})")]);
+}
+
+#[test]
+fn a_type_that_was_asked_for_is_known() {
+    check(
+        PDB,
+        &[(
+            "object.spec.minAvailable > 3",
+            "`type(object.spec.minAvailable) == \"int\" && object.spec.minAvailable > 3`",
+        )],
+    );
+    check_accepted(
+        PDB,
+        &[
+            "type(object.spec.minAvailable) == \"int\" && object.spec.minAvailable < 3",
+            "type(object.spec.minAvailable) != \"string\" || object.spec.minAvailable endsWith \"%\"",
+        ],
+    );
+    check(PDB, &[("type(object.spec.minAvailable) == \"string\" && object.spec.minAvailable < 3", "may be a number")]);
+    check(
+        "{kind: Pod}",
+        &[(
+            "date(metadata.annotations.expires) < now()",
+            "write `metadata.annotations.expires != nil && …` to leave out what has none, or `date(",
+        )],
+    );
+}
+
+#[test]
+fn what_is_got_by_a_key_is_read() {
+    check(
+        "{kind: Pod}",
+        &[
+            (r#"not container.resources.get("limits", {}).get("memory")"#, "`container.resources.limits.memory`"),
+            (
+                r#"not get(container.resources.limits, "memory")"#,
+                r#"`get(container.resources.limits, "memory") == nil`"#,
+            ),
+            ("(container.ports || []).some(p => p.hostPort > 0)", "`any(container.ports ?? [], .hostPort > 0)`"),
+            (r#"["a"] - keys(metadata.labels) != []"#, r#"`filter(["a"], # not in keys(metadata.labels))`"#),
+        ],
+    );
+}
