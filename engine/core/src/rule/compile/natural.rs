@@ -485,9 +485,7 @@ fn what_is_put_together_gets_a_name_to_be_asked() {
             ("(container.securityContext.runAsUser ?? securityContext.runAsUser) < 10000", advice),
             (
                 "spec.hostPID && (container.securityContext.runAsUser ?? securityContext.runAsUser) < 10000",
-                &format!(
-                    "(let x = container.securityContext.runAsUser ?? securityContext.runAsUser; x != nil && x < 10000)"
-                ),
+                "(let x = container.securityContext.runAsUser ?? securityContext.runAsUser; x != nil && x < 10000)",
             ),
         ],
     );
