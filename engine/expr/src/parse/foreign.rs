@@ -9,6 +9,9 @@ use crate::habits;
 /// How long a source may be that is looked at. What is longer cannot be shown in a message.
 const MAX_SOURCE: usize = 1000;
 
+/// How long it may become.
+const MAX_TRANSLATED: usize = 4 * MAX_SOURCE;
+
 /// How many things are changed in a source.
 const MAX_CHANGES: usize = 16;
 
@@ -294,12 +297,14 @@ fn of_defaults(source: &str) -> Option<Translated> {
 /// `any(c.tty for c in spec.containers)`
 fn of_python(source: &str) -> Option<Translated> {
     let mut translated = Translated { text: source.to_owned(), variables: 0 };
-    while let Some(place) = place_of(&translated.text, "for", 0, translated.text.len()) {
+    for _ in 0..MAX_CHANGES {
+        let Some(place) = place_of(&translated.text, "for", 0, translated.text.len()) else { break };
         let (text, variables) = generated(&translated.text, place)?;
-        translated = Translated { text, variables: translated.variables + variables };
-        if translated.variables > MAX_CHANGES {
+        // What stands for a value may be long, and have values in it.
+        if text.len() > MAX_TRANSLATED {
             return None;
         }
+        translated = Translated { text, variables: translated.variables + variables };
     }
     (translated.variables > 0).then_some(translated)
 }
@@ -621,6 +626,16 @@ mod tests {
             ("any(c.tty for c in spec.containers if c.stdin)", "any(filter(spec.containers, .stdin), .tty)"),
             (r#""a" in [c.name for c in spec.containers]"#, r#""a" in map(spec.containers, .name)"#),
         ]);
+    }
+
+    #[test]
+    fn what_grows_with_each_step_is_not_told() {
+        let mut source = "xs".to_owned();
+        for _ in 0..12 {
+            source = format!("[v+v+v+k for k, v in {source}.items()]");
+        }
+        let error = parse(&source).expect_err("there is no `for`");
+        assert!(error.message.len() < 1000, "{}", error.message.len());
     }
 
     #[test]
