@@ -82,7 +82,7 @@ impl Person {
 
 /// Rules that the engine knows, whatever has become of them.
 fn count(engine: &Engine) -> i64 {
-    let states = ["active", "refused", "waiting", "disabled", "shadowed"];
+    let states = ["active", "refused", "waiting", "disabled", "shadowed", "unsupported", "over-quota"];
     states.iter().map(|state| engine.metric(&format!("portal_rules{{state=\"{state}\"}}"))).sum()
 }
 
