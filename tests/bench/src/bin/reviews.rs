@@ -35,6 +35,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     }
     let (generator, mut random) = (Pods::new(), Random::new(0));
     let mut samples = cases()?;
+    samples.extend(rare());
     samples.extend((0..MADE).map(|_| generator.pod(&mut random)));
     samples.iter_mut().for_each(fit);
     fs::write(folder.join("samples.json"), Value::from(samples).to_string())?;
@@ -57,6 +58,20 @@ fn cases() -> Result<Vec<Value>, Box<dyn Error>> {
         }
     }
     Ok(pods)
+}
+
+/// Pods that violate what hardly any other one does that the API server takes.
+fn rare() -> [Value; 2] {
+    let pod = |spec: Value| json!({"apiVersion": "v1", "kind": "Pod", "metadata": {}, "spec": spec});
+    let privileged = json!({"privileged": true});
+    let on_windows = json!({"windowsOptions": {"hostProcess": true}});
+    [
+        pod(json!({"containers": [{"name": "app", "image": "app:1", "securityContext": privileged}]})),
+        pod(json!({
+            "os": {"name": "windows"}, "hostNetwork": true, "securityContext": on_windows,
+            "containers": [{"name": "app", "image": "app:1"}],
+        })),
+    ]
 }
 
 /// Makes a pod one that can be created: with a name, with names of containers in lower case, and with no container that is added later.
