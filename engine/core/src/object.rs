@@ -113,10 +113,11 @@ impl<'a> Object<'a> {
 impl<'a> Request<'a> {
     /// The request of an AdmissionReview about a kind. Nothing if it cannot be copied without what may not be seen.
     pub(crate) fn of(request: Node<'a>, kind: &Kind) -> Option<Request<'a>> {
-        let objects = OBJECTS.map(|name| {
-            let object = request.get_str(name).filter(|object| !object.is_null());
-            (name, object.map(|object| Object::of(object, kind)))
-        });
+        let objects = OBJECTS.map(|name| (name, request.get_str(name).filter(|object| !object.is_null())));
+        if !is_namespace(kind) {
+            return Some(Request::sifted(request, &objects, kind));
+        }
+        let objects = objects.map(|(name, object)| (name, object.map(|object| Object::of(object, kind))));
         let is_made = |object: &Option<Object<'_>>| matches!(object, Some(Object(Form::Made(_))));
         if !objects.iter().any(|(_, object)| is_made(object)) {
             return Some(Request(Form::Given(request)));
@@ -129,6 +130,19 @@ impl<'a> Request<'a> {
         }
         builder.end();
         builder.finish().ok().map(|request| Request(Form::Made(request)))
+    }
+
+    /// The request without what may not be seen of its objects. It is copied once for both: they may be large.
+    fn sifted(request: Node<'a>, objects: &[(&str, Option<Node<'a>>)], kind: &Kind) -> Request<'a> {
+        let there = || objects.iter().filter_map(|(name, object)| Some((*name, (*object)?)));
+        let paths = |name: &str, paths: &[Path]| -> Vec<Path> { paths.iter().map(|path| path.below(name)).collect() };
+        let mask: Vec<Path> = there().flat_map(|(name, object)| paths(name, masked(kind, Some(object)))).collect();
+        if mask.is_empty() && !there().any(|(_, object)| has_dropped(object)) {
+            return Request(Form::Given(request));
+        }
+        let drop: Vec<Path> = there().flat_map(|(name, _)| paths(name, &*DROPPED)).collect();
+        let options = Options { drop: &drop, mask: &mask, ..copying(Interning::LookUpOnly) };
+        Request(Form::Made(Document::copy_of(request, &options)))
     }
 
     /// What the request would say that creates an object.

@@ -36,6 +36,12 @@ impl Path {
         Path { segments: segments.into() }
     }
 
+    /// The same path in what a field of this name holds.
+    pub fn below(&self, name: &str) -> Path {
+        let first = Segment::Field(Key::new(name));
+        Path::new(std::iter::once(first).chain(self.segments.iter().cloned()).collect::<Vec<_>>())
+    }
+
     /// Reads a path: names joined by `.`, names of any other characters as `["…"]`, `[*]` for every element and `.*`
     /// for every value of an object.
     pub fn parse(path: &str) -> Result<Path, PathError> {
