@@ -50,6 +50,9 @@ struct Roots<'a> {
     containers: HashMap<String, Option<(ContainerType, Node<'a>)>>,
 }
 
+/// In a pod of more containers none is excused. No pod that runs has so many.
+const MAX_COMPARED: usize = 1000;
+
 impl<'a> Before<'a> {
     pub(super) fn new(rules: &'a RuleSet, means: Means<'a>, event: &'a Event<'a>) -> Before<'a> {
         Before { rules, means, event, last: None }
@@ -79,8 +82,13 @@ impl<'a> OfRule<'a> {
         let excuses = |rule: &Rule| {
             rule.request == RequestReads::Nothing && rule.matching.operations.contains(&Operation::Create)
         };
-        let own = rules.for_kind(event.kind).filter(|(rule, _)| rule.id == *id && excuses(rule));
-        let compared = own.map(|(rule, judged)| {
+        let own = || rules.for_kind(event.kind).filter(|(rule, _)| rule.id == *id && excuses(rule));
+        if own()
+            .any(|(rule, judged)| rule.per_container && [old, new].iter().any(|object| is_crowd(judged, object.root())))
+        {
+            return none;
+        }
+        let compared = own().map(|(rule, judged)| {
             let [old, new] = [old, new].map(|object| Roots::of(rule, judged, object));
             (judged, OfPlace { rule, old, new, violated: HashSet::new() })
         });
@@ -155,6 +163,12 @@ impl<'a> Roots<'a> {
             _ => return None,
         })
     }
+}
+
+/// Whether so many containers are in a pod that to tell them apart by their names would take more memory than the request.
+fn is_crowd(judged: &JudgedKind, object: Node<'_>) -> bool {
+    let pod = judged.template.as_ref().map(|template| template.pod(object));
+    pod.is_some_and(|pod| pod.containers().nth(MAX_COMPARED).is_some())
 }
 
 fn path(read: &Read) -> Path {

@@ -268,7 +268,9 @@ fn thousands_of_violations_take_no_more_words_than_some() {
     // Of the others nobody knows whether they violated before.
     let labelled = |pod: &str| format!("{pod}\nstatus: {{}}");
     let update = |old: &str, new: &str| decide(rule, kind, POLICY, Some(old), new, &|| false);
-    assert_eq!(update(&pod, &labelled(&pod)).denials.len(), 1);
+    assert_eq!(update(&pod, &labelled(&pod)).denials.len(), MAX_TOLD + 1);
+    let (_, some) = crowd(MAX_TOLD + 10);
+    assert_eq!(update(&some, &labelled(&some)).denials.len(), 1);
     // As many as are told violated before, and one more does not hide among them.
     let (_, pod) = crowd(MAX_TOLD);
     assert!(update(&pod, &labelled(&pod)).is_allowed());
