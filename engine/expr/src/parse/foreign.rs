@@ -115,6 +115,11 @@ fn command(name: &str, operands: &[String]) -> Option<String> {
         [one, other] => Some(format!("({other} {sign} {one})")),
         _ => None,
     };
+    // Templates have the text that is looked for first, and Go has it last.
+    let asked = |sign: &str| match operands {
+        [one, other] if is_text(other) && !is_text(one) => Some(format!("({one} {sign} {other})")),
+        _ => flipped(sign),
+    };
     match (name, operands) {
         ("eq", [one, others @ ..]) if others.len() > 1 => Some(format!("({one} in [{}])", others.join(", "))),
         ("eq", _) => sign("=="),
@@ -129,12 +134,16 @@ fn command(name: &str, operands: &[String]) -> Option<String> {
         ("hasKey", _) => flipped("in"),
         ("has", _) => sign("in"),
         ("default", _) => flipped("??"),
-        ("contains", _) => flipped("contains"),
-        ("hasPrefix", _) => flipped("startsWith"),
-        ("hasSuffix", _) => flipped("endsWith"),
+        ("contains", _) => asked("contains"),
+        ("hasPrefix", _) => asked("startsWith"),
+        ("hasSuffix", _) => asked("endsWith"),
         ("index", [map, keys @ ..]) if !keys.is_empty() => Some(format!("{map}[{}]", keys.join("]["))),
         _ => None,
     }
+}
+
+fn is_text(operand: &str) -> bool {
+    operand.starts_with(['"', '\'', '`'])
 }
 
 /// The operands that stand beside each other, and where they end.
@@ -601,6 +610,7 @@ mod tests {
             (r#"eq (index .metadata.labels "a/b") "c""#, r#"metadata.labels["a/b"] == "c""#),
             (r#"eq .kind "Pod" "Job""#, r#"kind in ["Pod", "Job"]"#),
             ("gt (len .spec.containers) 3", "len(spec.containers) > 3"),
+            (r#"not (hasPrefix container.image "a/")"#, r#"container.image not startsWith "a/""#),
         ]);
     }
 
