@@ -141,8 +141,8 @@ async fn after_a_day_of_changes_the_engine_is_as_it_was() {
     // and by, because documents share texts for ever, names among them; how many is bounded.
     engine.usage().assert_not_grown(&usages[rounds / 4 - 1], 4 << 20);
     let connections = engine.usage().connections;
-    // One for each watch and each write at a time; then there are the Lease and what is served.
-    assert!(connections <= 4 + 8 + 8, "{connections} connections");
+    // One for each watch and each write at a time, for the Lease, and some that wait to be used again. There were thousands of writes.
+    assert!(connections <= 32, "{connections} connections");
     eventually("it watches what it did", || watches(&cluster) == watched);
     let told = engine.metric(r#"portal_rule_updates_total{source="object"}"#);
     // A watch that began anew has not told of what came and went meanwhile.
