@@ -13,9 +13,7 @@ mod spared;
 mod unknown;
 
 use std::collections::HashSet;
-use std::panic::resume_unwind;
 use std::sync::Arc;
-use std::thread;
 
 use portal_crds::RuleSpec;
 use portal_expr::{Error, Facts, Moment, Phase, Schema, Segment, SourceLine};
@@ -36,32 +34,22 @@ use crate::{
 
 /// Compiles rules. Of rules with the same name the first one stays, and the others are errors.
 pub fn compile(sources: &[RuleSource], kinds: &Kinds, engine: &dyn ExpressionEngine) -> (RuleSet, Vec<Diagnostic>) {
+    let mut rules = Vec::new();
+    let mut diagnostics = Vec::new();
     let mut names = HashSet::new();
-    let named: Vec<(&RuleSource, bool)> = sources.iter().map(|source| (source, names.insert(&source.id))).collect();
-    let compile_named = |(source, is_first): &(&RuleSource, bool)| {
-        if *is_first {
-            return compile_rule(source, kinds, engine);
+    for source in sources {
+        if !names.insert(&source.id) {
+            let mut compiler = Compiler::new(source, kinds, engine);
+            compiler.error(&[], format!("another rule is called `{}` too: rename one", source.id));
+            diagnostics.append(&mut compiler.diagnostics);
+            continue;
         }
-        let mut compiler = Compiler::new(source, kinds, engine);
-        compiler.error(&[], format!("another rule is called `{}` too: rename one", source.id));
-        (None, compiler.diagnostics)
-    };
-    let threads = thread::available_parallelism().map_or(1, usize::from).min(sources.len() / PER_THREAD).max(1);
-    let parts = named.chunks(named.len().div_ceil(threads).max(1));
-    let compile_part = |part: &[_]| part.iter().map(compile_named).collect::<Vec<_>>();
-    let compiled: Vec<_> = match threads {
-        1 => compile_part(&named),
-        _ => thread::scope(|scope| {
-            let parts: Vec<_> = parts.map(|part| scope.spawn(|| compile_part(part))).collect();
-            parts.into_iter().flat_map(|part| part.join().unwrap_or_else(|panic| resume_unwind(panic))).collect()
-        }),
-    };
-    let (rules, diagnostics): (Vec<_>, Vec<_>) = compiled.into_iter().unzip();
-    (RuleSet::new(rules.into_iter().flatten().map(Arc::new).collect()), diagnostics.into_iter().flatten().collect())
+        let (rule, mut found) = compile_rule(source, kinds, engine);
+        rules.extend(rule.map(Arc::new));
+        diagnostics.append(&mut found);
+    }
+    (RuleSet::new(rules), diagnostics)
 }
-
-/// A thread for so many rules, at most: to start one takes as long as some of them.
-const PER_THREAD: usize = 64;
 
 /// Compiles one rule. Nothing comes of a rule that has an error or is switched off.
 pub fn compile_rule(
