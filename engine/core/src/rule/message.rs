@@ -140,8 +140,11 @@ fn compile_behind(
             // The declarations are a line of their own, which nobody wrote.
             let compiled = engine.compile(&format!("{declarations}\n{source}"), schema);
             let expression = compiled.map_err(|error| Error { line: error.line.saturating_sub(1).max(1), ..error })?;
-            let alone = engine.compile(&format!("{declarations}true"), schema)?;
-            Ok(Inserted { expression, declared_calls: alone.calls().len() })
+            let declared_calls = match expression.calls() {
+                [] => 0,
+                _ => engine.compile(&format!("{declarations}true"), schema)?.calls().len(),
+            };
+            Ok(Inserted { expression, declared_calls })
         }
         alone => {
             let compiled = alone.unwrap_or_else(|| engine.compile(source, schema));
