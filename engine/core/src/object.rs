@@ -3,7 +3,7 @@
 
 use std::sync::LazyLock;
 
-use portal_document::{Builder, Document, DocumentLimits, Error, Interning, Node, Options, Path};
+use portal_document::{Builder, Document, DocumentLimits, Error, Interning, MASK, Node, Options, Path};
 
 use crate::kinds::Kind;
 
@@ -53,7 +53,9 @@ static DROPPED_OF_REVIEWS: LazyLock<Vec<Path>> = LazyLock::new(|| {
 
 /// What nobody may see of a Secret. Keys may be seen.
 static MASKED: LazyLock<[Path; 2]> =
-    LazyLock::new(|| ["data", "stringData"].map(|path| Path::parse(path).expect("the path is right")));
+    LazyLock::new(|| MASKED_FIELDS.map(|path| Path::parse(path).expect("the path is right")));
+
+const MASKED_FIELDS: [&str; 2] = ["data", "stringData"];
 
 impl<'a> Object<'a> {
     /// An object of a kind. It is copied only if something in it is not as rules may see it. It may come from anybody and is gone with
@@ -135,12 +137,12 @@ impl<'a> Request<'a> {
     /// The request without what may not be seen of its objects. It is copied once for both: they may be large.
     fn sifted(request: Node<'a>, objects: &[(&str, Option<Node<'a>>)], kind: &Kind) -> Request<'a> {
         let there = || objects.iter().filter_map(|(name, object)| Some((*name, (*object)?)));
-        let paths = |name: &str, paths: &[Path]| -> Vec<Path> { paths.iter().map(|path| path.below(name)).collect() };
-        let mask: Vec<Path> = there().flat_map(|(name, object)| paths(name, masked(kind, Some(object)))).collect();
-        if mask.is_empty() && !there().any(|(_, object)| has_dropped(object)) {
+        let shows = |object| !masked(kind, Some(object)).is_empty() && shows_values(object);
+        if !there().any(|(_, object)| shows(object) || has_dropped(object)) {
             return Request(Form::Given(request));
         }
-        let drop: Vec<Path> = there().flat_map(|(name, _)| paths(name, &*DROPPED)).collect();
+        let mask = hidden(request, kind);
+        let drop: Vec<Path> = there().flat_map(|(name, _)| below(name, &*DROPPED)).collect();
         let options = Options { drop: &drop, mask: &mask, ..copying(Interning::LookUpOnly) };
         Request(Form::Made(Document::copy_of(request, &options)))
     }
@@ -191,6 +193,28 @@ impl Form<'_> {
 fn masked(kind: &Kind, object: Option<Node<'_>>) -> &'static [Path] {
     let is_secret = kind.group.is_empty() && kind.kind == "Secret";
     if is_secret || object.is_some_and(is_called_secret) { &*MASKED } else { &[] }
+}
+
+/// What nobody may see of the objects in a request.
+pub(crate) fn hidden(request: Node<'_>, kind: &Kind) -> Vec<Path> {
+    let paths = |name: &str| {
+        let object = request.get_str(name).filter(|object| !object.is_null());
+        object.map_or(Vec::new(), |object| below(name, masked(kind, Some(object))))
+    };
+    OBJECTS.iter().flat_map(|name| paths(name)).collect()
+}
+
+fn below(name: &str, paths: &[Path]) -> Vec<Path> {
+    paths.iter().map(|path| path.below(name)).collect()
+}
+
+/// Whether the values of a Secret can be seen: whoever read it may have hidden them already.
+fn shows_values(object: Node<'_>) -> bool {
+    let is_hidden = |values: Node<'_>| {
+        values.is_null()
+            || values.as_object().is_some_and(|values| values.iter().all(|(_, value)| value.as_str() == Some(MASK)))
+    };
+    MASKED_FIELDS.iter().filter_map(|name| object.get_str(name)).any(|values| !is_hidden(values))
 }
 
 /// Whether an object itself claims to be a Secret, whatever it was taken for.
@@ -323,6 +347,29 @@ mod tests {
             r#"{"data":"hunter2","stringData":["hunter2",{"a":["hunter2"]}]}"#,
             expect![[r#"{"data":"***","stringData":["***",{"a":["***"]}]}"#]],
         );
+    }
+
+    #[test]
+    fn a_secret_that_was_read_without_its_values_is_not_copied() {
+        let is_given = |json: &str| {
+            let (kind, kinds) = (Kinds::builtin().get("", "Secret").unwrap(), Kinds::builtin());
+            let review = format!(
+                r#"{{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","request":{{
+                "resource":{{"resource":"secrets"}},"object":{json},"oldObject":null}}}}"#
+            );
+            let read =
+                |mask: &[Path]| Document::parse(review.as_bytes(), &Options { mask, ..Options::default() }).unwrap();
+            let hidden = crate::review::Review::hidden(read(&[]).root(), kinds);
+            [read(&[]), read(&hidden)].map(|review| {
+                let request = Request::of(review.root().get_str("request").unwrap(), kind).unwrap();
+                assert!(!request.visible().root().to_json().contains("hunter2"));
+                matches!(request.0, Form::Given(_))
+            })
+        };
+        assert_eq!(is_given(r#"{"data":{"a":"hunter2","b":1},"stringData":{"c":"hunter2"}}"#), [false, true]);
+        assert_eq!(is_given(r#"{"data":{"a":{"b":"hunter2"}}}"#), [false, false]);
+        assert_eq!(is_given(r#"{"data":["hunter2"]}"#), [false, false]);
+        assert_eq!(is_given(r#"{"type":"Opaque","data":null}"#), [true, true]);
     }
 
     #[test]

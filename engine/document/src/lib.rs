@@ -43,4 +43,5 @@ pub use key::Key;
 pub use node::{Array, Elements, Entries, NoObject, Node, Object, View};
 pub use options::{DocumentLimits, Interning, Options};
 pub use path::{Path, PathError, Segment};
+pub use tape::MASK;
 pub use yaml::{Step, YamlDocument, element_lines, from_yaml, from_yaml_generally, locate};

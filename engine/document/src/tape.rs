@@ -31,8 +31,8 @@ const SHAPED_POSITION_BITS: u32 = 15;
 const MIN_SMALL_INT: i64 = -(1 << 27);
 const MAX_SMALL_INT: i64 = (1 << 27) - 1;
 
-/// The string that stands for a masked value.
-pub(crate) const MASK: &str = "***";
+/// The text that stands for a masked value.
+pub const MASK: &str = "***";
 
 pub(crate) mod tag {
     //! Plain numbers and not an enum: a word is read far more often than it is written, and a number needs no check.

@@ -9,13 +9,14 @@ use portal_core::{
     decide::{Decision, Policy},
     evaluate::{Evaluation, evaluate_until},
     event::{Entry, Event},
+    kinds::Kinds,
     lookup::{Answer, Filter, Lookup, Query},
     object::{Object, Visible},
     review::{Review, ReviewError},
     selector::Selector,
     webhook::SPARED_NAMESPACES,
 };
-use portal_document::{Document, DocumentLimits, Interning, Node, Options};
+use portal_document::{Document, DocumentLimits, Interning, Node, Options, Path};
 use portal_expr::{Limits, Moment};
 use serde_json::Value;
 
@@ -132,8 +133,8 @@ impl Judge {
     /// Judges a review that came by an entry of the webhook configuration, or by none in particular.
     pub async fn judge(&self, entry: Option<Entry>, body: &[u8], now: Moment) -> Result<Judged, Unanswerable> {
         let begin = Instant::now();
-        let document = read_review(body)?;
         let snapshot = self.in_force.now();
+        let document = read_visible(body, &snapshot.kinds)?;
         let review = match Review::of(document.root(), &snapshot.kinds) {
             Ok(review) => review,
             // The configuration knows a kind that this engine does not: no rule in force can be about it.
@@ -186,12 +187,28 @@ impl Judge {
     }
 }
 
+/// Reads the body of a request without what nobody may see. That it is about a Secret is known only once it was read.
+fn read_visible(body: &[u8], kinds: &Kinds) -> Result<Document, portal_document::Error> {
+    let document = read_review(body)?;
+    match &*Review::hidden(document.root(), kinds) {
+        [] => Ok(document),
+        hidden => {
+            drop(document);
+            read(body, hidden)
+        }
+    }
+}
+
 /// Reads the body of a request. It leaves nothing behind in the process.
 pub(super) fn read_review(body: &[u8]) -> Result<Document, portal_document::Error> {
+    read(body, &[])
+}
+
+fn read(body: &[u8], mask: &[Path]) -> Result<Document, portal_document::Error> {
     let limits = DocumentLimits::default();
     let limits = DocumentLimits { depth: limits.depth + LEVELS_AROUND, ..limits };
     let drop = Review::unseen();
-    Document::parse(body, &Options { drop, interning: Interning::LookUpOnly, limits, ..Options::default() })
+    Document::parse(body, &Options { drop, mask, interning: Interning::LookUpOnly, limits, ..Options::default() })
 }
 
 impl Settings {
