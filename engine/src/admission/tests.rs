@@ -2,6 +2,7 @@
 //! Behind it those who judge, with rules in force and an API server that says what a test wants.
 
 pub(super) mod api;
+mod authors;
 mod bodies;
 mod certificates;
 mod clients;
