@@ -11,6 +11,7 @@ mod ending;
 mod exemptions;
 mod kit;
 mod protocol;
+mod requests;
 mod rules;
 mod slow;
 mod swaps;
