@@ -159,3 +159,109 @@ async fn metrics_text(served: Served, tasks: usize) -> impl IntoResponse {
     served.metrics.tasks.set(tasks as i64);
     ([(header::CONTENT_TYPE, "text/plain; version=0.0.4")], metrics::text(&served.registry))
 }
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Read as _, Write as _};
+    use std::net::TcpStream;
+    use std::sync::mpsc;
+
+    use tokio::runtime::Runtime;
+    use tokio_util::sync::DropGuard;
+
+    use super::*;
+    use crate::health::Part;
+
+    /// How long a test waits for what comes at once on a machine that is not busy. Less than [`HEAD`].
+    const SOON: Duration = Duration::from_secs(4);
+
+    /// A process with one worker, which serves.
+    struct Serving {
+        address: SocketAddr,
+        health: Health,
+        runtime: Runtime,
+        _shutdown: DropGuard,
+    }
+
+    /// What is answered: the line of the status, and the body.
+    fn ask(mut stream: TcpStream, path: &str) -> (String, String) {
+        write!(stream, "GET {path} HTTP/1.1\r\nHost: portal\r\nConnection: close\r\n\r\n").unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        let (head, body) = answer.split_once("\r\n\r\n").unwrap();
+        (head.lines().next().unwrap().to_owned(), body.to_owned())
+    }
+
+    /// Whether the other end has closed a connection on which nothing is under way.
+    fn is_closed(stream: &mut TcpStream) -> bool {
+        matches!(stream.read(&mut [0]), Ok(0))
+    }
+
+    impl Serving {
+        fn start() -> Serving {
+            open_more_files();
+            let runtime = Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
+            let (listener, address) = runtime.block_on(bind(SocketAddr::from(([127, 0, 0, 1], 0)))).unwrap();
+            let (registry, health, shutdown) = (Registry::new(), Health::default(), CancellationToken::new());
+            let served = Served { health: health.clone(), metrics: Metrics::register(&registry), registry };
+            runtime.spawn(serve(listener, served, shutdown.clone()));
+            let serving = Serving { address, health, runtime, _shutdown: shutdown.drop_guard() };
+            drop(serving.idle());
+            serving
+        }
+
+        fn connect(&self) -> TcpStream {
+            let stream = TcpStream::connect(self.address).unwrap();
+            stream.set_read_timeout(Some(SOON)).unwrap();
+            stream
+        }
+
+        /// A connection on which something was answered.
+        fn idle(&self) -> TcpStream {
+            let (mut stream, mut answer) = (self.connect(), Vec::new());
+            stream.write_all(b"GET /healthz HTTP/1.1\r\nHost: portal\r\n\r\n").unwrap();
+            while !answer.ends_with(b"ok\n") {
+                let mut bytes = [0; 512];
+                let count = stream.read(&mut bytes).unwrap();
+                assert_ne!(count, 0, "{}", String::from_utf8_lossy(&answer));
+                answer.extend_from_slice(&bytes[..count]);
+            }
+            stream
+        }
+    }
+
+    #[test]
+    fn whoever_asks_is_answered_while_the_work_takes_every_worker() {
+        let serving = Serving::start();
+        let (begins, has_begun) = mpsc::channel();
+        let (go_on, is_over) = mpsc::channel::<()>();
+        serving.runtime.spawn(async move {
+            begins.send(()).unwrap();
+            // A worker that waits like this does nothing else.
+            let _ = is_over.recv();
+        });
+        has_begun.recv().unwrap();
+        serving.health.failed(&Part::Kinds, "the work is hard");
+        assert_eq!(ask(serving.connect(), "/healthz"), ("HTTP/1.1 200 OK".to_owned(), "ok\n".to_owned()));
+        let (status, report) = ask(serving.connect(), "/readyz");
+        assert_eq!(
+            (&*status, &*report),
+            ("HTTP/1.1 503 Service Unavailable", "[-]kinds the work is hard\nnot ready\n")
+        );
+        assert!(ask(serving.connect(), "/metrics").1.contains("# TYPE portal_"));
+        drop(go_on);
+    }
+
+    #[test]
+    fn for_one_connection_too_many_the_oldest_is_closed() {
+        const TOO_MANY: usize = 44;
+        let serving = Serving::start();
+        let mut idle: Vec<TcpStream> = (0..CONNECTIONS + TOO_MANY).map(|_| serving.idle()).collect();
+        for (number, stream) in idle.iter_mut().enumerate().take(TOO_MANY) {
+            assert!(is_closed(stream), "{number} is open");
+        }
+        let oldest = idle.swap_remove(TOO_MANY);
+        assert_eq!(ask(oldest, "/healthz").1, "ok\n");
+        assert_eq!(ask(serving.connect(), "/healthz").1, "ok\n");
+    }
+}

@@ -133,3 +133,50 @@ fn assumed<'k>(request: Node<'_>, group: &str, kinds: &'k Kinds) -> Option<&'k A
 pub(crate) fn text<'n>(node: Node<'n>, name: &str) -> Option<&'n str> {
     node.get_str(name).and_then(Node::as_str)
 }
+
+#[cfg(test)]
+mod tests {
+    use portal_document::{Document, Options};
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    /// Asserts the namespace and the name of what a request is about.
+    #[track_caller]
+    fn check(resource: &str, request: &Value, expected: (Option<&str>, &str)) {
+        let mut whole =
+            json!({"operation": "DELETE", "resource": {"group": "", "version": "v1", "resource": resource}});
+        for (field, value) in request.as_object().unwrap() {
+            whole[field] = value.clone();
+        }
+        let review = json!({"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": whole});
+        let document = Document::parse(review.to_string().as_bytes(), &Options::default()).unwrap();
+        let review = Review::of(document.root(), Kinds::builtin()).unwrap();
+        let event = review.event(Moment::default());
+        assert_eq!((event.namespace, event.name), expected, "{request}");
+    }
+
+    #[test]
+    fn what_the_request_names_none_of_is_called_as_it_calls_itself() {
+        let own = json!({"metadata": {"name": "own"}});
+        for name in [json!(null), json!("")] {
+            check("pods", &json!({"namespace": "shop", "name": name, "oldObject": own}), (Some("shop"), "own"));
+            check("nodes", &json!({"name": name, "object": null, "oldObject": own}), (None, "own"));
+            let made = json!({"metadata": {"generateName": "made-"}});
+            check("pods", &json!({"namespace": "shop", "name": name, "object": made}), (Some("shop"), "made-"));
+            // Nobody says.
+            check("pods", &json!({"namespace": "shop", "name": name}), (Some("shop"), ""));
+        }
+        // What the request says is what the API server goes by.
+        check("pods", &json!({"namespace": "shop", "name": "a", "oldObject": own}), (Some("shop"), "a"));
+    }
+
+    #[test]
+    fn an_object_is_in_the_namespace_that_the_request_says_if_its_kind_has_one() {
+        let elsewhere = json!({"metadata": {"name": "a", "namespace": "bank"}});
+        check("pods", &json!({"namespace": "shop", "oldObject": elsewhere}), (Some("shop"), "a"));
+        check("pods", &json!({"namespace": "", "oldObject": elsewhere}), (None, "a"));
+        check("nodes", &json!({"namespace": "shop", "oldObject": elsewhere}), (None, "a"));
+        check("namespaces", &json!({"namespace": "shop", "name": "shop"}), (Some("shop"), "shop"));
+    }
+}

@@ -95,7 +95,7 @@ impl std::error::Error for Error {}
 mod tests {
     use expect_test::{Expect, expect};
 
-    use super::{Error, Phase};
+    use super::{Error, Phase, SHOWN};
 
     #[track_caller]
     fn check(source: &str, offset: u32, expected: Expect) {
@@ -148,5 +148,16 @@ mod tests {
              | …aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaabccccccccccccccccccccccccccccccccccccccccccccccccccccccccccccccccccccccccccccccc…
              |                                                                                  ^"#]],
         );
+    }
+
+    #[test]
+    fn of_a_long_line_nothing_is_kept_that_is_not_shown() {
+        for source in ["a".repeat(1 << 20), "😀".repeat(1 << 18)] {
+            for offset in [0, 1 << 19, 1 << 20] {
+                let error = Error::at(Phase::Run, &source, offset, "something is wrong");
+                let text = error.source_line.text;
+                assert!(text.chars().count() <= SHOWN + 2 && text.capacity() < 2048, "{}", text.capacity());
+            }
+        }
     }
 }

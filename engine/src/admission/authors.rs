@@ -72,10 +72,10 @@ struct User {
 }
 
 /// How long all questions about an author may take together. Less than the API server waits for the answer.
-const DEADLINE: Duration = Duration::from_secs(2);
+pub(super) const DEADLINE: Duration = Duration::from_secs(2);
 
 /// How many questions are asked at a time, for all authors together: whoever reaches the webhook may have made them up.
-const AT_A_TIME: usize = 16;
+pub(super) const AT_A_TIME: usize = 16;
 
 impl Authors {
     /// Judges rules for an instance with these settings.

@@ -145,54 +145,30 @@ fn kind() -> &'static Kind {
 
 #[cfg(test)]
 pub(super) mod tests {
-    use std::convert::Infallible;
-    use std::future::{Ready, ready};
-    use std::sync::Mutex;
-    use std::task::{Context, Poll};
-
-    use http::Response;
-    use kube::client::Body;
-    use tower_service::Service;
+    use futures_util::future::join_all;
+    use portal_cluster::metrics::{Metrics, Registry};
+    use tokio::time::{Instant, sleep, timeout};
+    use tokio_util::sync::CancellationToken;
 
     use super::*;
+    use crate::admission::tests::api::ApiServer;
 
-    /// An API server that always says the same, and notes what it is asked.
-    #[derive(Clone)]
-    struct Saying {
-        status: u16,
-        body: &'static str,
-        asked: Arc<Mutex<Vec<String>>>,
-    }
-
-    impl Service<Request<Body>> for Saying {
-        type Response = Response<Body>;
-        type Error = Infallible;
-        type Future = Ready<Result<Response<Body>, Infallible>>;
-
-        fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
-            Poll::Ready(Ok(()))
+    /// Namespaces of which the watch has told these. Of the others nothing is known but what the API server says.
+    pub(in crate::admission) fn knowing(told: &[&str], health: &Health, api: &ApiServer) -> Namespaces {
+        let mut known = HashMap::new();
+        for json in told {
+            let NamespaceObject(namespace) = NamespaceObject::read(json.as_bytes()).unwrap();
+            let name = namespace.root().get_str("metadata").unwrap().get_str("name").unwrap().as_str().unwrap();
+            known.insert(name.to_owned(), Arc::clone(&namespace));
         }
-
-        fn call(&mut self, request: Request<Body>) -> Self::Future {
-            self.asked.lock().unwrap().push(request.uri().path().to_owned());
-            let body = Body::from(self.body.as_bytes().to_vec());
-            ready(Ok(Response::builder().status(self.status).body(body).unwrap()))
-        }
-    }
-
-    /// Namespaces of which nothing is known but what the API server says, and the paths that it is asked for.
-    pub(in crate::admission) fn saying(status: u16, body: &'static str) -> (Namespaces, Arc<Mutex<Vec<String>>>) {
-        let asked = Arc::default();
-        let client = Client::new(Saying { status, body, asked: Arc::clone(&asked) }, "default");
-        (Namespaces::of(client, Health::default(), &Known::default()), asked)
+        Namespaces::of(api.client(), health.clone(), &Arc::new(RwLock::new(known)))
     }
 
     /// Asks for a namespace that the watch does not know. Returns what came of it, and the paths that were asked for.
-    async fn get(name: &str, status: u16, body: &'static str) -> (Result<String, String>, Vec<String>) {
-        let (namespaces, asked) = saying(status, body);
-        let found = namespaces.get(name).await.map(|namespace| namespace.root().to_json());
-        let asked = asked.lock().unwrap().clone();
-        (found, asked)
+    async fn get(name: &str, status: u16, body: &str) -> (Result<String, String>, Vec<String>) {
+        let api = ApiServer::saying(status, body);
+        let found = knowing(&[], &Health::default(), &api).get(name).await;
+        (found.map(|namespace| namespace.root().to_json()), api.asked())
     }
 
     #[tokio::test]
@@ -222,5 +198,62 @@ pub(super) mod tests {
             assert_eq!(found.unwrap_err(), format!("{name:?} is no name of a namespace"));
             assert!(asked.is_empty());
         }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn once_the_watch_is_cut_what_it_told_is_known_and_not_followed() {
+        // It begins, and does not go on.
+        let api = ApiServer::new(|path| match path.contains("watch=true") {
+            false => (200, r#"{"metadata":{"resourceVersion":"1"},"items":[{"metadata":{"name":"shop"}}]}"#.to_owned()),
+            true => (500, String::new()),
+        });
+        let runtime = Runtime {
+            client: api.client(),
+            health: Health::default(),
+            metrics: Metrics::register(&Registry::new()),
+            shutdown: CancellationToken::new(),
+        };
+        let (namespaces, watching) = Namespaces::follow(&runtime);
+        assert!(!namespaces.are_followed());
+        let _ = timeout(Duration::from_secs(1), watching).await;
+        let asked = api.asked().len();
+        assert!(namespaces.get("shop").await.is_ok());
+        assert_eq!(api.asked().len(), asked);
+        assert!(!namespaces.are_followed(), "{}", runtime.health.report());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn however_many_names_are_made_up_a_few_are_read_at_a_time() {
+        let namespace = |path: &str| {
+            let name = path.rsplit('/').next().unwrap();
+            (200, format!(r#"{{"metadata":{{"name":"{name}"}}}}"#))
+        };
+        let api = ApiServer::new(namespace).silent();
+        let namespaces = knowing(&[], &Health::default(), &api);
+        let names: Vec<String> = (0..3 * READS).map(|number| format!("made-up-{number}")).collect();
+        let reads = join_all(names.iter().map(|name| namespaces.read(name)));
+        let answer = async {
+            // The clock goes on when nothing else does.
+            sleep(READ_DEADLINE / 2).await;
+            assert_eq!(api.asked().len(), READS);
+            api.answers.add_permits(names.len());
+        };
+        let (found, ()) = tokio::join!(reads, answer);
+        assert!(found.iter().all(Result::is_ok), "{found:?}");
+        assert_eq!((api.asked().len(), api.most_at_once()), (names.len(), READS));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn whoever_waits_for_others_to_be_read_waits_no_longer_than_they_do() {
+        let api = ApiServer::saying(200, r#"{"metadata":{"name":"shop"}}"#).silent();
+        let namespaces = knowing(&[], &Health::default(), &api);
+        let began = Instant::now();
+        let found = join_all((0..3 * READS).map(|_| namespaces.read("shop"))).await;
+        assert!(began.elapsed() < 2 * READ_DEADLINE);
+        let late = "could not get namespace shop: no answer within 1s";
+        assert!(found.iter().all(|found| found.as_ref().is_err_and(|error| error == late)), "{found:?}");
+        // Those who gave up leave their places to others.
+        api.answers.add_permits(1);
+        assert!(namespaces.read("shop").await.is_ok());
     }
 }

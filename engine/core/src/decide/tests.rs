@@ -284,6 +284,24 @@ fn thousands_of_violations_take_no_more_words_than_some() {
 }
 
 #[test]
+fn in_a_pod_of_more_than_a_thousand_containers_none_is_excused() {
+    let kind = Kinds::builtin().get("", "Pod").unwrap();
+    // One that violates, and good ones in two lists.
+    let pod = |containers: usize| {
+        let good = |from: usize, to: usize| {
+            let container = |number| format!("{{name: c{number}, image: 'a:1'}}");
+            (from..to).map(container).collect::<Vec<_>>().join(", ")
+        };
+        let bad = "{name: bad, image: 'a:1', securityContext: {privileged: true}}";
+        format!("spec: {{initContainers: [{}], containers: [{}, {bad}]}}", good(1, 500), good(500, containers))
+    };
+    let is_allowed =
+        |old: usize, new: usize| decide(PRIVILEGED, kind, POLICY, Some(&pod(old)), &pod(new), &|| false).is_allowed();
+    assert!(is_allowed(1000, 1000) && is_allowed(999, 1000) && is_allowed(1000, 999));
+    assert!(!is_allowed(1001, 1001) && !is_allowed(1000, 1001) && !is_allowed(1001, 1000));
+}
+
+#[test]
 fn a_rule_that_fails_for_thousands_of_containers_has_failed_once_and_for_all() {
     let kind = Kinds::builtin().get("", "Pod").unwrap();
     let (_, pod) = crowd(5_000);
@@ -431,6 +449,36 @@ fn words_for_people_end() {
     assert_eq!(warnings.last().unwrap(), "and 27 more warnings of rules");
     let refused = Decision { denials: decision.warnings.clone(), ..Decision::default() };
     assert!(refused.message().len() < MAX_MESSAGE + 100 && refused.message().ends_with(" more"));
+}
+
+#[test]
+fn words_are_cut_between_characters_and_once() {
+    let reason = |text: String| Reason {
+        rule: RuleId { namespace: None, name: "r".to_owned() },
+        severity: None,
+        finding: Finding::Violation,
+        container: None,
+        text,
+    };
+    // Characters of one to four bytes, so that a bound falls into each place of one.
+    for character in ["x", "ä", "…", "😀"] {
+        for shift in 0..4 {
+            let reason = reason(format!("{}{}", "x".repeat(shift), character.repeat(10_000)));
+            let whole = reason.to_string();
+            let refused = Decision { denials: vec![reason.clone()], ..Decision::default() };
+            let warned = Decision { warnings: vec![reason], ..Decision::default() };
+            let [warning] = &warnings(&warned)[..] else { panic!("one warning") };
+            for (cut, bound) in [(&refused.message(), MAX_MESSAGE), (warning, 256)] {
+                let kept = cut.strip_suffix('…').unwrap();
+                assert!(whole.starts_with(kept));
+                assert!((bound - 3..=bound).contains(&cut.len()), "{} of {bound}", cut.len());
+            }
+        }
+    }
+    // What fits is whole.
+    let fits = reason("😀".repeat(63));
+    let warned = Decision { warnings: vec![fits.clone()], ..Decision::default() };
+    assert_eq!(warnings(&warned), [fits.to_string()]);
 }
 
 #[test]

@@ -1,43 +1,21 @@
 //! Rules that are swapped while requests are judged: each request is judged by one set, and by none that is older than another
 //! request has seen before it.
 
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 use std::time::Duration;
 
 use futures_util::future::join_all;
-use portal_cluster::{
-    health::Health,
-    metrics::{Metrics, Registry},
-    rules::{
-        Update,
-        intake::{Intake, QUEUE},
-        quota::RULES_PER_NAMESPACE,
-        snapshot::InForce,
-    },
-};
-use portal_core::{
-    decide::Policy,
-    kinds::Kinds,
-    layers::Layers,
-    manifest::Manifest,
-    rule::file::{self, RuleFile},
-    selector::Selector,
-};
-use portal_crds::EnforcementAction;
-use portal_expr::{Limits, Moment};
+use portal_cluster::health::Health;
+use portal_expr::Moment;
 use serde_json::{Value, json};
-use tokio::{
-    sync::{mpsc, watch},
-    time::{Instant, MissedTickBehavior, interval},
-};
-use tokio_util::sync::CancellationToken;
+use tokio::time::{Instant, MissedTickBehavior, interval};
 
-use crate::admission::{
-    judge::{Judge, Settings},
-    namespaces,
+use super::{
+    api::ApiServer,
+    rules::{self, Rules, settings},
 };
+use crate::admission::{judge::Judge, namespaces::tests::knowing};
 
 /// How many rules a set has. Each tells its version.
 const RULES: usize = 5;
@@ -45,7 +23,7 @@ const RULES: usize = 5;
 /// How many swaps there are, a hundred a second.
 const SWAPS: u64 = 200;
 
-fn rules(version: u64) -> Update {
+fn rules_of(version: u64) -> String {
     let rule = |number: usize| {
         let action = if version.is_multiple_of(2) { "deny" } else { "warn" };
         format!(
@@ -53,21 +31,13 @@ fn rules(version: u64) -> Update {
              message: version {version} met {{{{ metadata.name }}}}\n"
         )
     };
-    let text: Vec<String> = (0..RULES).map(rule).collect();
-    let RuleFile { sources, problems, .. } = file::read(&Manifest::new("rules.yaml", text.join("---\n").into_bytes()));
-    assert!(problems.is_empty(), "{problems:?}");
-    Update::Files(vec![(PathBuf::from("rules.yaml"), Some(Ok(sources)))])
+    (0..RULES).map(rule).collect::<Vec<_>>().join("---\n")
 }
 
 fn review(number: u64) -> String {
     let name = format!("pod-{number}");
-    let request = json!({
-        "uid": name,
-        "resource": {"group": "", "version": "v1", "resource": "pods"},
-        "namespace": "shop", "name": name, "operation": "CREATE",
-        "object": {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name, "namespace": "shop"}, "spec": {}},
-    });
-    json!({"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": request}).to_string()
+    let pod = json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name, "namespace": "shop"}, "spec": {}});
+    rules::review(&json!({"uid": name, "name": name, "object": pod}))
 }
 
 /// What the rules of a version answer.
@@ -100,40 +70,13 @@ fn version_of(answer: &Value) -> u64 {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn while_rules_are_swapped_a_hundred_times_a_second_each_request_is_judged_by_one_set() {
-    let in_force = InForce::default();
-    let (updates, updates_in) = mpsc::channel(QUEUE);
-    let (reports, _reports_in) = mpsc::channel(QUEUE);
-    let (waiting, _waiting_in) = watch::channel(false);
-    let intake = Intake {
-        layers: Layers { admission: true, ..Layers::default() },
-        rules_per_namespace: RULES_PER_NAMESPACE,
-        in_force: in_force.clone(),
-        reports,
-        waiting,
-        health: Health::default(),
-        metrics: Metrics::register(&Registry::new()),
-    };
-    let shutdown = CancellationToken::new();
-    tokio::spawn(intake.run(updates_in, shutdown.clone()));
-    updates.send(Update::Kinds(Arc::new(Kinds::builtin().clone()))).await.unwrap();
-    updates.send(rules(0)).await.unwrap();
+    let rules = Rules::of(&rules_of(0)).await;
     let began = Instant::now();
-    while in_force.now().rules.rules().is_empty() {
-        assert!(began.elapsed() < Duration::from_secs(30), "the first rules come into force");
-        tokio::time::sleep(Duration::from_millis(5)).await;
-    }
-
-    let policy = Policy { fail_open: false, max_enforcement: EnforcementAction::Deny, admit_existing: true };
+    let api = ApiServer::saying(200, r#"{"metadata":{"name":"shop"}}"#);
     let judge = Judge {
-        in_force: in_force.clone(),
-        namespaces: namespaces::tests::saying(200, r#"{"metadata":{"name":"shop"}}"#).0,
-        settings: Arc::new(Settings {
-            policy,
-            limits: Limits::default(),
-            deadline: Duration::from_secs(60),
-            namespace_selector: Selector::default(),
-            exclude_namespaces: Default::default(),
-        }),
+        in_force: rules.in_force.clone(),
+        namespaces: knowing(&[], &Health::default(), &api),
+        settings: Arc::new(settings()),
     };
     let (begun, seen, next) = (AtomicU64::new(0), AtomicU64::new(0), AtomicU64::new(0));
     let swap = async {
@@ -142,7 +85,7 @@ async fn while_rules_are_swapped_a_hundred_times_a_second_each_request_is_judged
         for version in 1..=SWAPS {
             ticks.tick().await;
             begun.store(version, SeqCst);
-            updates.send(rules(version)).await.unwrap();
+            rules.swap(&rules_of(version)).await;
         }
     };
     let ask = async || {
@@ -161,8 +104,7 @@ async fn while_rules_are_swapped_a_hundred_times_a_second_each_request_is_judged
         }
     };
     tokio::join!(swap, join_all((0..4).map(|_| ask())));
-    let (requests, sets) = (next.load(SeqCst), in_force.now().number);
+    let (requests, sets) = (next.load(SeqCst), rules.in_force.now().number);
     println!("{requests} requests, {sets} sets of rules");
     assert!(requests > SWAPS && sets > SWAPS / 4, "{requests} requests, {sets} sets of rules");
-    shutdown.cancel();
 }
