@@ -9,7 +9,6 @@ pub mod namespaces;
 pub mod probe;
 pub mod routes;
 pub mod server;
-pub mod tally;
 pub mod tls;
 
 mod answer;

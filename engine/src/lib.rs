@@ -7,3 +7,4 @@ pub mod replicas;
 pub mod run;
 pub mod sinks;
 pub mod status;
+pub mod tally;

@@ -46,7 +46,7 @@ metrics_label! {
     }
 }
 
-/// What [`crate::admission::tally`] tells when somebody asks: rules come and go, and counting one must not cost the search for its
+/// What [`crate::tally`] tells when somebody asks: rules come and go, and counting one must not cost the search for its
 /// series.
 pub const RULE_EVALUATIONS: Metric = Metric {
     name: "portal_rule_evaluations_total",

@@ -42,7 +42,6 @@ use crate::{
         namespaces::Namespaces,
         routes::Webhook,
         server::Server,
-        tally::Tallies,
         tls::{Certificates, Files},
     },
     metrics::EngineMetrics,
@@ -54,6 +53,7 @@ use crate::{
     },
     sinks::{OutputSink, Outputs, Stdout},
     status::{Channels, Writer},
+    tally::Tallies,
 };
 
 /// How an engine runs.

@@ -48,6 +48,19 @@ pub struct Record {
     pub time: f64,
     /// What happened: `allowed`, `warned`, `denied`, `excluded`, `bypassed`, `unknown`.
     pub decision: &'static str,
+    /// What it was about.
+    #[serde(flatten)]
+    pub about: About,
+    /// The rules that had something to say, by what came of it.
+    pub rules: BTreeMap<&'static str, String>,
+    /// Milliseconds until the answer was made.
+    pub milliseconds: f64,
+}
+
+/// What a request is about, without anything that the object holds.
+#[derive(Clone, Debug, Default, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct About {
     /// The uid of the request.
     pub uid: String,
     /// What is done.
@@ -62,10 +75,6 @@ pub struct Record {
     pub user: String,
     /// Whether nothing will be stored.
     pub dry_run: bool,
-    /// The rules that had something to say, by what came of it.
-    pub rules: BTreeMap<&'static str, String>,
-    /// Milliseconds until the answer was made.
-    pub milliseconds: f64,
 }
 
 /// How many records may wait for a sink.
@@ -133,20 +142,8 @@ mod tests {
     }
 
     fn send(outputs: &Outputs, time: f64, decision: &'static str) {
-        let nothing = String::new;
-        outputs.send(decision, true, || Record {
-            time,
-            decision,
-            uid: nothing(),
-            operation: nothing(),
-            resource: nothing(),
-            namespace: nothing(),
-            name: nothing(),
-            user: nothing(),
-            dry_run: false,
-            rules: BTreeMap::new(),
-            milliseconds: 0.0,
-        });
+        let (about, rules) = (About::default(), BTreeMap::new());
+        outputs.send(decision, true, || Record { time, decision, about, rules, milliseconds: 0.0 });
     }
 
     #[test]

@@ -24,8 +24,9 @@ use portal_document::Node;
 use serde_json::Value;
 use tokio::sync::Semaphore;
 
-use super::judge::{About, Unanswerable, read_review};
+use super::judge::{Unanswerable, read_review};
 use crate::metrics::{EngineMetrics, RuleReview};
+use crate::sinks::About;
 
 /// Judges rules that are written. A clone judges the same.
 #[derive(Clone)]

@@ -21,6 +21,7 @@ use portal_expr::{Limits, Moment};
 use serde_json::Value;
 
 use super::namespaces::Namespaces;
+use crate::sinks::About;
 
 /// How reviews are judged.
 #[derive(Clone, Debug)]
@@ -76,25 +77,6 @@ pub enum Outcome {
     Bypassed,
     /// No rule knows its kind.
     Unknown,
-}
-
-/// What a request is about, without anything that the object holds.
-#[derive(Clone, Debug, Default, Eq, PartialEq)]
-pub struct About {
-    /// The uid of the request.
-    pub uid: String,
-    /// What is done.
-    pub operation: String,
-    /// The resource, with group and subresource.
-    pub resource: String,
-    /// The namespace.
-    pub namespace: String,
-    /// The name.
-    pub name: String,
-    /// Who asks.
-    pub user: String,
-    /// Whether nothing will be stored.
-    pub dry_run: bool,
 }
 
 /// Why a body cannot be answered. The API server then does what the failure policy says, and shows this.

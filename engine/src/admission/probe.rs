@@ -9,7 +9,8 @@ use portal_core::{
 use portal_document::Node;
 use serde_json::Value;
 
-use super::judge::{About, Unanswerable, read_review};
+use super::judge::{Unanswerable, read_review};
+use crate::sinks::About;
 
 /// The longest text that is brought back.
 const MAX_NONCE: usize = 64;

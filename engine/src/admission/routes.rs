@@ -25,11 +25,11 @@ use super::{
     guard::FromApiServer,
     judge::{Judge, Judged, Outcome, Unanswerable},
     probe,
-    tally::Tallies,
 };
 use crate::{
     metrics::{AdmissionDecision, EngineMetrics, NamespaceName},
     sinks::{Outputs, Record},
+    tally::Tallies,
 };
 
 /// What answers reviews.
@@ -181,20 +181,7 @@ fn word(judged: &Judged) -> AdmissionDecision {
 
 fn record(decision: &'static str, judged: Judged, time: f64, seconds: f64) -> Record {
     let rules = judged.decision.annotations();
-    let about = judged.about;
-    Record {
-        time,
-        decision,
-        uid: about.uid,
-        operation: about.operation,
-        resource: about.resource,
-        namespace: about.namespace,
-        name: about.name,
-        user: about.user,
-        dry_run: about.dry_run,
-        rules,
-        milliseconds: seconds * 1000.0,
-    }
+    Record { time, decision, about: judged.about, rules, milliseconds: seconds * 1000.0 }
 }
 
 fn since_1970() -> std::time::Duration {

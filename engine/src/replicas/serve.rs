@@ -14,7 +14,7 @@ use axum::{
 use portal_cluster::{health::Health, rules::snapshot::InForce};
 
 use super::{Evaluations, Question, STATE_PATH, State, rule_of, tokens::Tokens};
-use crate::admission::tally::Tallies;
+use crate::tally::Tallies;
 
 /// What a replica knows of itself. A clone knows the same.
 #[derive(Clone)]

@@ -12,9 +12,12 @@ use super::{
     api::ApiServer,
     rules::{Rules, review, settings},
 };
-use crate::admission::{
-    judge::{About, Judge, Judged, Outcome, read_review},
-    namespaces::tests::knowing,
+use crate::{
+    admission::{
+        judge::{Judge, Judged, Outcome, read_review},
+        namespaces::tests::knowing,
+    },
+    sinks::About,
 };
 
 const RULES: &str = "
