@@ -3,7 +3,7 @@
 mod fault_proxy;
 mod lease;
 mod rules;
-mod tables;
+pub(crate) mod tables;
 
 use std::collections::BTreeMap;
 use std::path::Path;

@@ -55,7 +55,8 @@ fn check(file: &str, generated: &str) {
     assert!(committed == generated, "{file} is not what the API server says: {hint}");
 }
 
-fn is_newest() -> bool {
+/// Whether the cluster is of the release that the tables are of.
+pub(crate) fn is_newest() -> bool {
     kubernetes::Version::chosen().unwrap().text() == kubernetes::DEFAULT_VERSION
 }
 

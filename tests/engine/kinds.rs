@@ -4,7 +4,7 @@ use portal_cluster::kinds::{discover, discover_each};
 use portal_core::kinds::{Kind, Kinds};
 use portal_test_kit::{Cluster, Size};
 
-use crate::core::eventually;
+use crate::core::{eventually, tables::is_newest};
 
 /// Kinds without what others may have installed.
 fn of_kubernetes(kinds: &Kinds) -> Vec<Kind> {
@@ -24,10 +24,11 @@ async fn both_ways_of_discovery_tell_what_the_table_says() {
         kinds.collect::<Vec<_>>()
     };
     let at_once = sorted(at_once);
-    assert!(at_once.len() > 60, "{}", at_once.len());
+    assert!(at_once.len() > 50, "{}", at_once.len());
     assert_eq!(at_once, sorted(one_by_one));
-    let table = sorted(Kinds::builtin().iter().cloned().collect());
-    assert_eq!(at_once, table);
+    if is_newest() {
+        assert_eq!(at_once, sorted(Kinds::builtin().iter().cloned().collect()));
+    }
 }
 
 /// A group whose server is gone, as when its pod restarts.
@@ -67,7 +68,7 @@ async fn a_group_whose_server_does_not_answer_keeps_its_kinds() {
         kinds = [at_once, one_by_one];
         for kinds in &kinds {
             assert_eq!(kinds.get(&widget.group, &widget.kind).map(|kind| &**kind), Some(&widget));
-            assert!(kinds.iter().count() > 60);
+            assert!(kinds.iter().count() > 50);
         }
     }
 }

@@ -355,7 +355,7 @@ mod tests {
             let (kind, kinds) = (Kinds::builtin().get("", "Secret").unwrap(), Kinds::builtin());
             let review = format!(
                 r#"{{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","request":{{
-                "resource":{{"resource":"secrets"}},"object":{json},"oldObject":null}}}}"#
+                "resource":{{"resource":"secrets","version":"v1"}},"object":{json},"oldObject":null}}}}"#
             );
             let read =
                 |mask: &[Path]| Document::parse(review.as_bytes(), &Options { mask, ..Options::default() }).unwrap();

@@ -51,9 +51,8 @@ impl Review<'_> {
     /// What nobody may see of a review: the values of a Secret. Whoever can reads it again without them, and a request takes the
     /// memory of one document; of what is still there a copy is made.
     pub fn hidden(review: Node<'_>, kinds: &Kinds) -> Vec<Path> {
-        let Ok((request, kind)) = request_of(review).and_then(|request| Ok((request, kind_of(request, kinds)?))) else {
-            return Vec::new();
-        };
+        let Ok(request) = request_of(review) else { return Vec::new() };
+        let Ok((kind, _)) = kind_of(request, kinds) else { return Vec::new() };
         hidden(request, kind).iter().map(|path| path.below("request")).collect()
     }
 }
@@ -65,9 +64,7 @@ impl<'a> Review<'a> {
         let named = text(request, "operation");
         let operation = Operation::ALL.into_iter().find(|operation| named == Some(operation.name()));
         let operation = operation.ok_or(ReviewError::Field("request.operation"))?;
-        let resource = request.get_str("resource").ok_or(ReviewError::Field("request.resource"))?;
-        let version = text(resource, "version").ok_or(ReviewError::Field("request.resource.version"))?;
-        let kind = kind_of(request, kinds)?;
+        let (kind, version) = kind_of(request, kinds)?;
         // What is no object has nothing that a rule could be against.
         for (name, field) in [("object", "request.object"), ("oldObject", "request.oldObject")] {
             let is_wrong = |object: &Node<'_>| !object.is_null() && object.as_object().is_none();
@@ -114,13 +111,15 @@ pub fn request_of(review: Node<'_>) -> Result<Node<'_>, ReviewError> {
     review.get_str("request").ok_or(ReviewError::Field("request"))
 }
 
-/// The kind that a request is about.
-fn kind_of<'k>(request: Node<'_>, kinds: &'k Kinds) -> Result<&'k Arc<Kind>, ReviewError> {
+/// The kind that a request is about, and the version of it.
+fn kind_of<'a>(request: Node<'a>, kinds: &'a Kinds) -> Result<(&'a Arc<Kind>, &'a str), ReviewError> {
     let resource = request.get_str("resource").ok_or(ReviewError::Field("request.resource"))?;
     let plural = text(resource, "resource").ok_or(ReviewError::Field("request.resource.resource"))?;
+    let version = text(resource, "version").ok_or(ReviewError::Field("request.resource.version"))?;
     let group = text(resource, "group").unwrap_or_default();
     let kind = kinds.of_resource(group, plural).or_else(|| assumed(request, group, kinds));
-    kind.ok_or_else(|| ReviewError::Kind { group: group.to_owned(), resource: plural.to_owned() })
+    let kind = kind.ok_or_else(|| ReviewError::Kind { group: group.to_owned(), resource: plural.to_owned() })?;
+    Ok((kind, version))
 }
 
 /// The kind of a request that nobody defines and a rule names. What is sent to a subresource may be of another kind.
