@@ -2,6 +2,7 @@
 //! `audit`, `network` and `actions`, which never import each other.
 
 pub mod admission;
+pub mod cache;
 pub mod metrics;
 pub mod replicas;
 pub mod run;

@@ -1,13 +1,19 @@
 //! What the engine counts, beside what every process does.
 
 use portal_cluster::{
-    metrics::{Counter, Counters, Gauge, Label, Metric, MetricKind, Seconds, Word},
+    health::Part,
+    metrics::{Counter, Counters, Gauge, Gauges, Label, Metric, MetricKind, Seconds, Word},
     metrics_label, metrics_table,
 };
 
 metrics_table! {
     /// What the engine counts.
     EngineMetrics, METRICS {
+        cache_objects: Gauges<Part> = "portal_cache_objects", "Objects that rules look up in this replica, by their watch.";
+        cache_bytes: Gauges<Part> =
+            "portal_cache_bytes", "Memory that these objects take, beside what all objects share.";
+        fresh_reads: Counters<FreshRead> =
+            "portal_fresh_reads_total", "Reads of the API server that a rule asked for by `consistentCluster`, by what came of them.";
         status_writes: Counters<StatusWrite> = "portal_status_writes_total", "Writes of rule status.";
         admission_requests: Counters<AdmissionDecision> =
             "portal_admission_requests_total", "Reviews that the webhook answered, by the answer.";
@@ -34,6 +40,16 @@ metrics_table! {
             "portal_admission_certificate_loaded_timestamp_seconds", "When the certificate that the webhook shows was loaded.";
         certificate_expires: Gauge =
             "portal_admission_certificate_expiry_timestamp_seconds", "When the certificate that the webhook shows expires.";
+    }
+}
+
+metrics_label! {
+    /// What came of a read for a rule.
+    pub enum FreshRead in "result" {
+        Answered = "answered", "";
+        Failed = "failed", "";
+        Late = "late", "there was no answer in time";
+        Refused = "refused", "there were too many at a time";
     }
 }
 

@@ -44,6 +44,10 @@ use crate::{
         server::Server,
         tls::{Certificates, Files},
     },
+    cache::{
+        fresh::Fresh,
+        keeper::{Caches, Keeper},
+    },
     metrics::EngineMetrics,
     replicas::{
         self,
@@ -210,7 +214,10 @@ where
     let holder = settings.may_write().then(|| want_lease(&mut tasks, &runtime, &settings, listen, &shutdown));
     let in_force = own.in_force.clone();
     let own_address = admission.as_ref().zip(settings.address).map(|(admission, ip)| admission.reached_at(ip));
-    let serving = admission.map(|admission| admission.start(&mut tasks, &runtime, &settings, &own, &shutdown));
+    let serving = admission.map(|admission| {
+        let caches = keep_objects(&mut tasks, &runtime, &settings, &own, &engine_metrics, &updates);
+        admission.start(&mut tasks, &runtime, &settings, &own, caches, &shutdown)
+    });
     tasks.spawn(stop(shutdown, health, serving, end_of_parts));
     if let (true, Some(holder)) = (settings.rules_from_cluster, holder) {
         let seen_in = follow_rules(&mut tasks, &runtime, &settings, &updates);
@@ -267,7 +274,7 @@ impl Admission {
         health: &Health,
         metrics: &EngineMetrics,
     ) -> Result<Admission, Error> {
-        for part in [Part::Certificate, Part::Listener, Part::Namespaces] {
+        for part in [Part::Certificate, Part::Listener, Part::Namespaces, Part::Caches] {
             health.expect(&part);
         }
         let (listener, address) = bind(settings.listen, "--admission-listen").await?;
@@ -288,11 +295,11 @@ impl Admission {
         runtime: &Runtime,
         engine: &Settings,
         own: &Own,
+        caches: Caches,
         shutdown: &CancellationToken,
     ) -> oneshot::Receiver<()> {
         let Admission { settings, listener, certificates, metrics, .. } = self;
-        let (namespaces, watching) = Namespaces::follow(runtime);
-        tasks.spawn(watching);
+        let client = &runtime.client;
         tasks.spawn(Arc::clone(&certificates).follow(runtime.shutdown.clone()));
         let sinks: Vec<Box<dyn OutputSink>> = match settings.decision_log {
             DecisionLog::Off => Vec::new(),
@@ -304,15 +311,21 @@ impl Admission {
             rule_selector: engine.rule_selector.clone(),
         };
         let webhook = Webhook {
-            judge: Judge { in_force: own.in_force.clone(), namespaces, settings: Arc::new(settings.judge) },
-            authors: Authors::new(runtime.client.clone(), own.in_force.clone(), authors, metrics.clone()),
+            judge: Judge {
+                in_force: own.in_force.clone(),
+                namespaces: Namespaces::new(client.clone(), runtime.health.clone(), caches.clone()),
+                caches,
+                fresh: Fresh::new(client.clone(), metrics.clone()),
+                settings: Arc::new(settings.judge),
+            },
+            authors: Authors::new(client.clone(), own.in_force.clone(), authors, metrics.clone()),
             tallies: own.tallies.clone(),
             health: runtime.health.clone(),
             outputs: Outputs::start(sinks, &metrics.sink_records_lost),
             metrics: metrics.clone(),
             was_ready: AtomicBool::new(false),
         };
-        let tokens = Tokens::new(runtime.client.clone(), &engine.instance, settings.peer_accounts);
+        let tokens = Tokens::new(client.clone(), &engine.instance, settings.peer_accounts);
         let server = Server {
             router: webhook.router().merge(replicas::serve::router(own.clone(), tokens)),
             certificates,
@@ -329,6 +342,22 @@ impl Admission {
         });
         has_ended
     }
+}
+
+/// Starts to watch the objects that rules look up.
+fn keep_objects(
+    tasks: &mut JoinSet<()>,
+    runtime: &Runtime,
+    settings: &Settings,
+    own: &Own,
+    metrics: &EngineMetrics,
+    updates: &mpsc::Sender<Update>,
+) -> Caches {
+    let (runtime, metrics, in_force) = (runtime.clone(), metrics.clone(), own.in_force.clone());
+    let keeper = Keeper::new(runtime, metrics, in_force, updates.clone(), settings.parts());
+    let caches = keeper.caches();
+    tasks.spawn(keeper.run());
+    caches
 }
 
 /// Starts to watch the rules of the cluster. Returns where the objects come out that it sees, for whoever writes their status.

@@ -8,7 +8,6 @@ use clap::Args;
 use portal_core::{
     layers::Layers,
     requirements::Requirements,
-    rule::RuleSet,
     webhook::{OwnRules, Settings, Target, configuration},
 };
 
@@ -92,12 +91,7 @@ pub(crate) fn yaml(arguments: &Arguments) -> anyhow::Result<String> {
             assumed.group
         );
     }
-    let served = loaded.rules.rules().iter().filter(|rule| !rule.reads_others());
-    let rules = RuleSet::new(served.cloned().collect());
-    for rule in loaded.rules.rules().iter().filter(|rule| rule.reads_others()) {
-        eprintln!("note: {} looks other objects up, which the engine cannot do yet: nothing is sent for it", rule.id);
-    }
-    let requirements = Requirements::of(&rules, Layers { admission: true, ..Layers::default() });
+    let requirements = Requirements::of(&loaded.rules, Layers { admission: true, ..Layers::default() });
     Ok(serde_saphyr::to_string(&configuration(&requirements, &settings(arguments)?))?)
 }
 

@@ -8,13 +8,14 @@ mod flow;
 mod judging;
 mod load;
 mod lockout;
+mod lookups;
 mod routing;
 mod served;
 
 use serde_json::{Value, json};
 
-use self::judging::{Files, Guarded};
-use super::{cluster, definition};
+use self::judging::Guarded;
+use super::definition;
 use crate::core::eventually;
 
 const RULES: &str = r#"
@@ -244,18 +245,4 @@ fn an_instance_caps_its_rules_and_a_replica_answers_until_its_end() {
     label("owner=jane").unwrap();
     label("env=prod").unwrap();
     eventually("the namespace is served", || create(&pod("again", json!({"hostNetwork": true}))).is_err());
-}
-
-#[test]
-fn a_rule_that_looks_others_up_waits_for_a_release_that_can() {
-    let cluster = cluster();
-    super::apply(&cluster, &super::rule("alone", super::GOOD));
-    super::apply(&cluster, &super::rule("asks", "cluster.services.byName(metadata.namespace, metadata.name) == nil"));
-    let judging = Files::new("").judge(None, &cluster.kubeconfig(), &["--rules-from-cluster"]);
-    // The other one is in force, although nothing is sent to it.
-    eventually("it is in force", || judging.engine.metric(r#"portal_rules{state="active"}"#) == 1);
-    let rule = super::wait_for(&cluster, "asks", "False");
-    let conditions = rule["status"]["conditions"].as_array().unwrap();
-    assert!(conditions.iter().any(|condition| condition["reason"] == "LookupsNotSupported"), "{rule:#}");
-    assert_eq!(judging.engine.metric(r#"portal_rules{state="unsupported"}"#), 1);
 }

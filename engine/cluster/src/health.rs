@@ -45,8 +45,10 @@ pub enum Part {
     Peers,
     /// The watch of the webhook configuration, which decides what is sent to the engine.
     Configuration,
-    /// The watch of a kind that comes and goes with the rules that need it, by the name of its resource: `pods`,
-    /// `deployments.apps`.
+    /// The objects that rules look up, at the start.
+    Caches,
+    /// The watch of a kind that comes and goes with the rules that need it, by the name of its resource: `pods.v1`,
+    /// `deployments.v1.apps`.
     Watch(Arc<str>),
 }
 
@@ -134,6 +136,11 @@ impl Health {
         !self.states().values().any(|state| matches!(state, State::Starting(_) | State::Ending))
     }
 
+    /// Whether a part has done what the process needs before it is ready.
+    pub fn is_loaded(&self, part: &Part) -> bool {
+        !matches!(self.states().get(part), None | Some(State::Starting(_)))
+    }
+
     /// Whether a part has nothing to complain about.
     pub fn is_well(&self, part: &Part) -> bool {
         self.states().get(part) == Some(&State::Well)
@@ -201,6 +208,7 @@ impl Label for Part {
             Part::Certificate => "certificate",
             Part::Peers => "peers",
             Part::Configuration => "webhook-configuration",
+            Part::Caches => "caches",
             Part::Watch(resource) => resource,
         }
     }

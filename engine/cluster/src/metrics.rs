@@ -106,7 +106,7 @@ metrics_label! {
         Active = "active", "";
         Refused = "refused", "";
         Waiting = "waiting", "for a kind";
-        Unsupported = "unsupported", "they look other objects up";
+        Syncing = "syncing", "the objects that they look up are not at hand yet";
         Disabled = "disabled", "";
         OverQuota = "over-quota", "their namespace has too many";
         Shadowed = "shadowed", "by a file's rule of the same name";

@@ -3,10 +3,12 @@
 //! ```text
 //! folder ──┐
 //! cluster ─┼→ Update → Index (by the intake) → Snapshot, swapped under those who read it
-//! kinds ───┘                               └→ Report → status (by the holder of the Lease)
+//! kinds ───┤
+//! feeds ───┘                               └→ Report → status (by the holder of the Lease)
 //! ```
 
 pub mod cluster;
+pub mod feeds;
 pub mod folder;
 pub mod index;
 pub mod intake;
@@ -27,7 +29,10 @@ use portal_core::{
 };
 use portal_crds::Front;
 
-use crate::health::Part;
+use crate::{
+    health::Part,
+    rules::feeds::{Feeds, Lack},
+};
 
 /// News for the [`index`]. Loaders send them; each replaces what was said about the same file or object before.
 #[derive(Debug)]
@@ -39,6 +44,8 @@ pub enum Update {
     Object(RuleId, Option<Box<Object>>),
     /// What the API server serves.
     Kinds(Arc<Kinds>),
+    /// What is known of the objects that rules look up.
+    Feeds(Arc<Feeds>),
     /// A loader has told all that it found when it began.
     Loaded(Loader),
 }
@@ -98,8 +105,8 @@ pub enum Outcome {
     Refused(Vec<Diagnostic>),
     /// It names a kind that is not served, which may come.
     Waiting(Vec<Diagnostic>),
-    /// It looks other objects up, which this engine cannot do.
-    LooksUp,
+    /// It looks objects up that are not at hand yet. The version of it before, if there is one, is in force until they are.
+    Syncing(Lack),
     /// Its namespace has as many older rules as it may have.
     OverQuota(usize),
     /// A file has a rule of the same name, and files come first.

@@ -14,7 +14,7 @@ use kube::{
     runtime::{
         WatchStreamExt as _,
         utils::Backoff as _,
-        watcher::{self, watcher},
+        watcher::{self, InitialListStrategy, watcher},
     },
 };
 use serde::de::DeserializeOwned;
@@ -35,15 +35,32 @@ pub struct Events<K> {
     calm: Calm,
     /// How long to wait before the watch begins anew.
     pauses: Pauses,
+    /// How many lists have begun since one was at its end.
+    lists: usize,
     part: Part,
     /// What is watched, in words.
     resource: String,
     runtime: Runtime,
 }
 
+/// What a watch tells.
+#[derive(Debug)]
+pub enum News<K> {
+    /// Something about objects.
+    Event(watcher::Event<K>),
+    /// The API server refuses to tell, for this reason. It is asked again and again.
+    Refused(String),
+    /// It answers again.
+    Recovered,
+}
+
 /// After this time the server ends a watch, and it goes on from where it was. Shorter than the silence after which a
 /// connection is given up: a watch without news is no dead one.
 const WATCH_SECONDS: u32 = SILENCE.as_secs() as u32 * 3 / 4;
+
+/// How often a list is tried that is a part of the watch. The server ends a watch after a while, and one whose list takes longer would begin
+/// for ever.
+const STREAMED_LISTS: usize = 3;
 
 impl<K> Events<K>
 where
@@ -58,44 +75,92 @@ where
     pub fn with(runtime: Runtime, part: Part, resource: String, api: Api<K>, config: watcher::Config) -> Self {
         let config = config.timeout(WATCH_SECONDS);
         let stream = begin(&api, &config, Duration::ZERO);
-        Self { api, config, stream, calm: Calm::default(), pauses: Pauses::default(), part, resource, runtime }
+        let (calm, pauses) = (Calm::default(), Pauses::default());
+        Self { api, config, stream, calm, pauses, lists: 0, part, resource, runtime }
     }
 
     /// The next event. `None` at the end of the process.
     pub async fn next(&mut self) -> Option<watcher::Event<K>> {
         loop {
+            if let News::Event(event) = self.news().await? {
+                return Some(event);
+            }
+        }
+    }
+
+    /// The next event, or that the API server refuses to tell. `None` at the end of the process.
+    pub async fn news(&mut self) -> Option<News<K>> {
+        loop {
             let event = tokio::select! {
                 event = self.stream.next() => event?,
                 () = self.calm.wait(|| is_answered(&self.api, &self.config)) => {
                     self.runtime.health.recovered(&self.part);
-                    continue;
+                    return Some(News::Recovered);
                 }
                 () = self.runtime.shutdown.cancelled() => return None,
             };
             match event {
                 Ok(event) => {
-                    if !matches!(event, watcher::Event::Init | watcher::Event::InitApply(_)) {
-                        self.runtime.health.recovered(&self.part);
-                    }
-                    return Some(event);
+                    self.note(&event);
+                    return Some(News::Event(event));
                 }
-                Err(error) => self.fail(&error),
+                Err(error) => {
+                    let problem = self.fail(&error);
+                    if let Some(problem) = problem.filter(|_| is_refusal(&error)) {
+                        return Some(News::Refused(problem));
+                    }
+                }
             }
         }
     }
 
-    fn fail(&mut self, error: &watcher::Error) {
+    fn note(&mut self, event: &watcher::Event<K>) {
+        match event {
+            watcher::Event::Init => {
+                self.lists += 1;
+                if self.lists > STREAMED_LISTS && self.is_streamed() {
+                    self.list_in_pages();
+                }
+            }
+            watcher::Event::InitApply(_) => {}
+            watcher::Event::InitDone | watcher::Event::Apply(_) | watcher::Event::Delete(_) => {
+                self.lists = 0;
+                self.runtime.health.recovered(&self.part);
+            }
+        }
+    }
+
+    /// Returns what is wrong, in words for people, if it is more than a part of the life of a watch.
+    fn fail(&mut self, error: &watcher::Error) -> Option<String> {
+        if self.is_streamed() && is_unstreamed(error) {
+            // Older API servers cannot stream a list, and it is no problem.
+            self.list_in_pages();
+            return None;
+        }
         self.calm.disturb();
         if is_expired(error) {
-            // The new stream forgets the pauses of the old one, and a server that says this again must not be asked at once.
-            self.pauses.reset();
-            let pause = self.pauses.next().unwrap_or_default();
-            self.stream = begin(&self.api, &self.config, pause);
+            self.restart();
         }
         self.runtime.metrics.watch_errors.at(&self.part).inc();
-        if let Some(problem) = explain_watch(&self.resource, error) {
-            self.runtime.health.unwell(&self.part, &problem);
-        }
+        let problem = explain_watch(&self.resource, error)?;
+        self.runtime.health.unwell(&self.part, &problem);
+        Some(problem)
+    }
+
+    fn is_streamed(&self) -> bool {
+        self.config.initial_list_strategy == InitialListStrategy::StreamingList
+    }
+
+    fn list_in_pages(&mut self) {
+        self.config.initial_list_strategy = InitialListStrategy::ListWatch;
+        self.restart();
+    }
+
+    fn restart(&mut self) {
+        // The new stream forgets the pauses of the old one, and a server that says this again must not be asked at once.
+        self.pauses.reset();
+        let pause = self.pauses.next().unwrap_or_default();
+        self.stream = begin(&self.api, &self.config, pause);
     }
 }
 
@@ -121,6 +186,22 @@ where
 {
     let stream = watcher(api.clone(), config.clone()).backoff(Pauses::default());
     sleep(pause).map(|()| stream).flatten_stream().boxed()
+}
+
+/// Whether whoever asks may not see the objects.
+fn is_refusal(error: &watcher::Error) -> bool {
+    match error {
+        watcher::Error::InitialListFailed(kube::Error::Api(status))
+        | watcher::Error::WatchStartFailed(kube::Error::Api(status))
+        | watcher::Error::WatchFailed(kube::Error::Api(status))
+        | watcher::Error::WatchError(status) => status.code == 403,
+        _ => false,
+    }
+}
+
+/// Whether the server does not begin a watch with a list. It says that such a request is wrong.
+fn is_unstreamed(error: &watcher::Error) -> bool {
+    matches!(error, watcher::Error::WatchStartFailed(kube::Error::Api(status)) if matches!(status.code, 400 | 422))
 }
 
 /// Whether the server refused to start a watch from where it was. kube's watcher would ask for the same again for ever. (When the

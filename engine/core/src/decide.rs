@@ -14,7 +14,7 @@ use self::existing::Before;
 use crate::{
     evaluate::{Evaluation, Failure, Means, Violation},
     event::{Event, Operation},
-    lookup::Lookup,
+    lookup::{Lookup, Query},
     rule::{RuleSet, source::RuleId},
 };
 
@@ -38,6 +38,8 @@ pub struct Decision {
     pub warnings: Vec<Reason>,
     /// What is only recorded.
     pub records: Vec<Reason>,
+    /// Fresh reads that were not at hand. Not empty: fetch them and decide again, because more may be excused.
+    pub needs: Vec<Query>,
 }
 
 /// What a rule has to say about a request.
@@ -106,6 +108,7 @@ impl Decision {
             };
             decision.add(enforcement, Reason::failure(failure));
         }
+        decision.needs = before.into_needs();
         decision
     }
 

@@ -101,6 +101,34 @@ impl<'a> Object<'a> {
         Ok(Object(Form::Made(labelled.unwrap_or(document))))
     }
 
+    /// The same object with what tells its kind. The API server leaves it out of the objects in a list, and rules may read it.
+    pub fn with_type(self, kind: &Kind, version: &str, interning: Interning) -> Object<'a> {
+        let object = self.root();
+        if object.get_str("kind").is_some() && object.get_str("apiVersion").is_some() {
+            return self;
+        }
+        let mut builder = Builder::with_options(&copying(interning));
+        builder.begin_object();
+        builder.key("apiVersion").string(&api_version(&kind.group, version));
+        builder.key("kind").string(&kind.kind);
+        for (key, value) in entries(Some(object)).filter(|(key, _)| !matches!(*key, "apiVersion" | "kind")) {
+            builder.key(key).node(value);
+        }
+        builder.end();
+        match builder.finish() {
+            Ok(typed) => Object(Form::Made(typed)),
+            Err(_) => self,
+        }
+    }
+
+    /// Bytes of memory that the object holds for itself.
+    pub fn size_bytes(&self) -> usize {
+        match &self.0 {
+            Form::Given(_) => 0,
+            Form::Made(document) => document.size_bytes(),
+        }
+    }
+
     /// The object.
     pub fn root(&self) -> Node<'_> {
         self.0.root()
@@ -221,6 +249,11 @@ fn shows_values(object: Node<'_>) -> bool {
 fn is_called_secret(object: Node<'_>) -> bool {
     let text = |name| object.get_str(name).and_then(Node::as_str);
     text("kind") == Some("Secret") && text("apiVersion").is_none_or(|version| !version.contains('/'))
+}
+
+/// Group and version as objects say them.
+fn api_version(group: &str, version: &str) -> String {
+    if group.is_empty() { version.to_owned() } else { format!("{group}/{version}") }
 }
 
 /// Whether a kind is the one of namespaces, each of which is in itself.
@@ -430,6 +463,18 @@ mod tests {
             ]],
         );
         check("Namespace", r#"{"metadata":{"generateName":"a-"}}"#, expect![[r#"{"metadata":{"generateName":"a-"}}"#]]);
+    }
+
+    #[test]
+    fn an_object_of_a_list_gets_what_tells_its_kind() {
+        let kind = Kinds::builtin().get("apps", "Deployment").unwrap();
+        let typed = |json: &str| {
+            let object = Object::parse(json.as_bytes(), kind, &Options::default()).unwrap();
+            object.with_type(kind, "v1", Interning::Add).root().to_json()
+        };
+        let whole = r#"{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"a"},"spec":{}}"#;
+        assert_eq!(typed(r#"{"metadata":{"name":"a"},"spec":{}}"#), whole);
+        assert_eq!(typed(whole), whole);
     }
 
     #[test]

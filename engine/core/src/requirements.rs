@@ -358,6 +358,15 @@ impl WebhookResource {
     }
 }
 
+impl Rule {
+    /// The kinds whose objects must be at hand before the rule can be asked, and where, none for everywhere. What it reads afresh is
+    /// not among them.
+    pub fn looked_up(&self) -> impl Iterator<Item = (&Arc<Kind>, Option<&str>)> {
+        let sites = self.lookups.iter().flatten().filter(|site| !site.consistent);
+        sites.map(|site| (&site.kind, namespace_of(self, site)))
+    }
+}
+
 /// Where a lookup asks, none for everywhere. What only an evaluation knows may be anywhere.
 fn namespace_of<'a>(rule: &'a Rule, site: &'a LookupSite) -> Option<&'a str> {
     rule.id.namespace.as_deref().or_else(|| site.namespace.as_deref().filter(|namespace| *namespace != "*"))

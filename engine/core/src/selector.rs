@@ -107,6 +107,11 @@ impl Selector {
         }))
     }
 
+    /// What is asked of labels.
+    pub fn requirements(&self) -> impl Iterator<Item = &Requirement> {
+        self.requirements.iter()
+    }
+
     /// Whether there are no requirements, so that all labels fit.
     pub fn is_empty(&self) -> bool {
         self.requirements.is_empty()

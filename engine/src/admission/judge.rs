@@ -10,7 +10,7 @@ use portal_core::{
     evaluate::{Evaluation, evaluate_until},
     event::{Entry, Event},
     kinds::Kinds,
-    lookup::{Answer, Filter, Lookup, Query},
+    lookup::Query,
     object::{Object, Visible},
     review::{Review, ReviewError},
     selector::Selector,
@@ -21,7 +21,10 @@ use portal_expr::{Limits, Moment};
 use serde_json::Value;
 
 use super::namespaces::Namespaces;
-use crate::sinks::About;
+use crate::{
+    cache::{answers::Answers, fresh::Fresh, keeper::Caches},
+    sinks::About,
+};
 
 /// How reviews are judged.
 #[derive(Clone, Debug)]
@@ -45,6 +48,10 @@ pub struct Judge {
     pub in_force: InForce,
     /// The namespaces of what is judged.
     pub namespaces: Namespaces,
+    /// The objects that rules look up.
+    pub caches: Caches,
+    /// What reads for rules that want to know more than is cached.
+    pub fresh: Fresh,
     /// How it judges.
     pub settings: Arc<Settings>,
 }
@@ -93,12 +100,6 @@ pub enum Unanswerable {
 /// The name of a namespace, and what is known of it.
 type Found<'a> = (&'a str, Result<Arc<Object<'static>>, String>);
 
-/// Answers what rules ask of the namespace of a request. Nothing else is looked up.
-struct OwnNamespace<'a> {
-    name: &'a str,
-    found: &'a Result<Arc<Object<'static>>, String>,
-}
-
 /// The annotation of a namespace by which rules are passed by.
 const BYPASS: &str = "portal.io/bypass";
 
@@ -107,6 +108,9 @@ const MAX_TEXT: usize = 1024;
 
 /// How long the uid of a request may be. It is echoed.
 const MAX_UID: usize = 128;
+
+/// How often what rules ask for is read before the answer: what they ask for next may depend on it.
+const READINGS: usize = 3;
 
 /// The levels of a review around the object in it.
 const LEVELS_AROUND: usize = 8;
@@ -144,14 +148,15 @@ impl Judge {
         if let Some(outcome) = exempt {
             return Ok(about.unjudged(outcome));
         }
-        let (evaluation, decision) = self.decide(&snapshot, &event, namespace.as_ref(), begin);
+        let (evaluation, decision) = self.decide(&snapshot, &event, namespace.as_ref(), begin).await;
         let outcome = if decision.is_allowed() { Outcome::Allowed } else { Outcome::Denied };
         let answer = decision.response(&about.uid);
         drop(review);
         Ok(Judged { answer, outcome, decision, evaluated: Some((snapshot, evaluation)), about })
     }
 
-    fn decide(
+    /// Judges again and again, until all is read that rules ask for.
+    async fn decide(
         &self,
         snapshot: &Snapshot,
         event: &Event<'_>,
@@ -159,13 +164,24 @@ impl Judge {
         begin: Instant,
     ) -> (Evaluation, Decision) {
         let Settings { policy, limits, deadline, .. } = &*self.settings;
-        let nothing = Err("the object is in no namespace".to_owned());
-        let lookup =
-            namespace.map_or(OwnNamespace { name: "", found: &nothing }, |(name, found)| OwnNamespace { name, found });
+        let mut answers = Answers::new(&self.caches, namespace.map(|(name, found)| (*name, found)));
         let is_over = || begin.elapsed() > *deadline;
-        let evaluation = evaluate_until(&snapshot.rules, &lookup, event, limits, &is_over);
-        let decision = Decision::of(&evaluation, &snapshot.rules, &lookup, event, limits, *policy, &is_over);
-        (evaluation, decision)
+        // What comes later is of no use: it has to be judged by.
+        let end_of_reading = tokio::time::Instant::from_std(begin + *deadline * 3 / 4);
+        let mut readings = 0;
+        loop {
+            if readings == READINGS {
+                answers.end_reading();
+            }
+            let evaluation = evaluate_until(&snapshot.rules, &answers, event, limits, &is_over);
+            let decision = Decision::of(&evaluation, &snapshot.rules, &answers, event, limits, *policy, &is_over);
+            let needs: BTreeSet<Query> = evaluation.needs.iter().chain(&decision.needs).cloned().collect();
+            if needs.is_empty() {
+                return (evaluation, decision);
+            }
+            readings += 1;
+            answers.add(self.fresh.read(needs, end_of_reading).await);
+        }
     }
 }
 
@@ -243,19 +259,6 @@ impl About {
     fn unjudged(self, outcome: Outcome) -> Judged {
         let decision = Decision::default();
         Judged { answer: decision.response(&self.uid), outcome, decision, evaluated: None, about: self }
-    }
-}
-
-impl Lookup for OwnNamespace<'_> {
-    fn answer(&self, query: &Query) -> Answer {
-        let is_own = query.kind.group.is_empty()
-            && query.kind.kind == "Namespace"
-            && matches!(&query.filter, Filter::Name(name) if name == self.name);
-        match self.found {
-            Ok(namespace) if is_own => Answer::Found(vec![Arc::clone(namespace)]),
-            Err(error) if is_own => Answer::Failed(error.clone()),
-            _ => Answer::NotSynced,
-        }
     }
 }
 

@@ -1,40 +1,33 @@
 //! Namespaces as they are now: for the bypass, and for rules and instances that select namespaces by their labels.
 
-use std::collections::{HashMap, HashSet};
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::Arc;
 use std::time::Duration;
 
 use http::Request;
-use kube::{Api, Client, api::ApiResource, runtime::watcher::Event};
+use kube::Client;
 use portal_cluster::{
     health::{Health, Part},
     names::is_name,
-    runtime::Runtime,
-    watch::{Events, Form, Watched, explain},
+    watch::explain,
 };
 use portal_core::{
     kinds::{Kind, Kinds},
     object::Object,
 };
-use portal_document::{Error, Node, Options};
+use portal_document::{Node, Options};
 use tokio::sync::Semaphore;
+
+use crate::cache::keeper::Caches;
 
 /// What is known of namespaces. A clone knows the same.
 #[derive(Clone)]
 pub struct Namespaces {
     client: Client,
     health: Health,
-    known: Known,
+    caches: Caches,
     /// Whoever reads takes a part of it.
     reads: Arc<Semaphore>,
 }
-
-/// Written by the watch alone.
-type Known = Arc<RwLock<HashMap<String, Arc<Object<'static>>>>>;
-
-/// A Namespace as rules may see it.
-#[derive(Clone, Debug)]
-struct NamespaceObject(Arc<Object<'static>>);
 
 /// How many direct reads there are at a time. Whoever asks may have made the names up.
 const READS: usize = 16;
@@ -43,14 +36,9 @@ const READS: usize = 16;
 const READ_DEADLINE: Duration = Duration::from_secs(1);
 
 impl Namespaces {
-    /// Begins to watch namespaces. The task ends with the process.
-    pub fn follow(runtime: &Runtime) -> (Namespaces, impl Future<Output = ()> + Send + 'static) {
-        let known = Known::default();
-        (Namespaces::of(runtime.client.clone(), runtime.health.clone(), &known), watch(runtime.clone(), known))
-    }
-
-    fn of(client: Client, health: Health, known: &Known) -> Namespaces {
-        Namespaces { client, health, known: Arc::clone(known), reads: Arc::new(Semaphore::new(READS)) }
+    /// The namespaces that are cached, and what the client reads of others.
+    pub fn new(client: Client, health: Health, caches: Caches) -> Namespaces {
+        Namespaces { client, health, caches, reads: Arc::new(Semaphore::new(READS)) }
     }
 
     /// Whether the watch tells of every change, as far as anyone knows.
@@ -61,10 +49,11 @@ impl Namespaces {
     /// A namespace. One that the watch has not told of yet is read from the API server: it may have been made a moment ago. An error is
     /// for people, and never means that the namespace has no labels.
     pub async fn get(&self, name: &str) -> Result<Arc<Object<'static>>, String> {
-        if let Some(found) = self.known.read().unwrap_or_else(PoisonError::into_inner).get(name) {
-            return Ok(Arc::clone(found));
+        let known = self.caches.get(kind(), None).and_then(|namespaces| namespaces.moment());
+        match known.as_ref().and_then(|known| known.get(None, name)) {
+            Some(found) => Ok(Arc::clone(found)),
+            None => self.read(name).await,
         }
-        self.read(name).await
     }
 
     /// A namespace as the API server has it.
@@ -84,57 +73,14 @@ impl Namespaces {
         let text = answer
             .map_err(|_| format!("could not get namespace {name}: no answer within {READ_DEADLINE:?}"))?
             .map_err(|error| explain("get", &format!("namespace {name}"), &error))?;
-        let NamespaceObject(namespace) = NamespaceObject::read(text.as_bytes())
+        let namespace = Object::parse(text.as_bytes(), kind(), &Options::default())
             .map_err(|error| format!("namespace {name} cannot be read: {error}"))?;
         let found = namespace.root().get_str("metadata").and_then(|metadata| metadata.get_str("name"));
         // Whatever stands between the engine and the API server may say something else.
         match found.and_then(Node::as_str) {
-            Some(found) if found == name => Ok(namespace),
+            Some(found) if found == name => Ok(Arc::new(namespace)),
             _ => Err(format!("could not get namespace {name}: the answer is no namespace of that name")),
         }
-    }
-}
-
-/// Keeps what is known in step with the API server.
-async fn watch(runtime: Runtime, known: Known) {
-    let resource = ApiResource::erase::<k8s_openapi::api::core::v1::Namespace>(&());
-    let api: Api<Watched<NamespaceObject>> = Api::all_with(runtime.client.clone(), &resource);
-    let health = runtime.health.clone();
-    let mut events = Events::new(runtime, Part::Namespaces, "namespaces".to_owned(), api);
-    let mut listed = HashSet::new();
-    while let Some(event) = events.next().await {
-        let mut known = known.write().unwrap_or_else(PoisonError::into_inner);
-        match event {
-            Event::Init => listed.clear(),
-            Event::InitApply(object) => listed.extend(keep(&mut known, object)),
-            Event::InitDone => {
-                known.retain(|name, _| listed.contains(name));
-                listed = HashSet::new();
-                health.loaded(&Part::Namespaces);
-            }
-            Event::Apply(object) => drop(keep(&mut known, object)),
-            Event::Delete(object) => drop(known.remove(&object.metadata.name.unwrap_or_default())),
-        }
-    }
-}
-
-/// Keeps a namespace, and returns its name. One that cannot be read is forgotten, so that whoever needs it is told why.
-fn keep(known: &mut HashMap<String, Arc<Object<'static>>>, object: Watched<NamespaceObject>) -> Option<String> {
-    let name = object.metadata.name?;
-    match object.form {
-        Ok(NamespaceObject(namespace)) => known.insert(name.clone(), namespace),
-        Err(_) => known.remove(&name),
-    };
-    Some(name)
-}
-
-impl Form for NamespaceObject {
-    fn read(json: &[u8]) -> Result<NamespaceObject, Error> {
-        Object::parse(json, kind(), &Options::default()).map(|object| NamespaceObject(Arc::new(object)))
-    }
-
-    fn root(&self) -> Node<'_> {
-        self.0.root()
     }
 }
 
@@ -146,22 +92,34 @@ fn kind() -> &'static Kind {
 #[cfg(test)]
 pub(super) mod tests {
     use futures_util::future::join_all;
-    use portal_cluster::metrics::{Metrics, Registry};
+    use portal_cluster::{
+        metrics::{Metrics, Registry},
+        runtime::Runtime,
+    };
     use tokio::time::{Instant, sleep, timeout};
     use tokio_util::sync::CancellationToken;
 
     use super::*;
-    use crate::admission::tests::api::ApiServer;
+    use crate::{
+        admission::tests::api::ApiServer,
+        cache::{
+            feed::{self, Source},
+            store::Store,
+        },
+        metrics::EngineMetrics,
+    };
 
     /// Namespaces of which the watch has told these. Of the others nothing is known but what the API server says.
     pub(in crate::admission) fn knowing(told: &[&str], health: &Health, api: &ApiServer) -> Namespaces {
-        let mut known = HashMap::new();
+        let mut store = Store::default();
         for json in told {
-            let NamespaceObject(namespace) = NamespaceObject::read(json.as_bytes()).unwrap();
-            let name = namespace.root().get_str("metadata").unwrap().get_str("name").unwrap().as_str().unwrap();
-            known.insert(name.to_owned(), Arc::clone(&namespace));
+            let namespace = Object::parse(json.as_bytes(), kind(), &Options::default()).unwrap();
+            let name =
+                namespace.root().get_str("metadata").unwrap().get_str("name").unwrap().as_str().unwrap().to_owned();
+            store.list(None, &name, Ok(namespace));
         }
-        Namespaces::of(api.client(), health.clone(), &Arc::new(RwLock::new(known)))
+        store.end_list();
+        Namespaces::new(api.client(), health.clone(), Caches::showing(kind(), &store))
     }
 
     /// Asks for a namespace that the watch does not know. Returns what came of it, and the paths that were asked for.
@@ -203,17 +161,22 @@ pub(super) mod tests {
     #[tokio::test(start_paused = true)]
     async fn once_the_watch_is_cut_what_it_told_is_known_and_not_followed() {
         // It begins, and does not go on.
+        let status = r#"{"kind":"Status","apiVersion":"v1","status":"Failure","code":422,"message":"no streaming"}"#;
         let api = ApiServer::new(|path| match path.contains("watch=true") {
+            true if path.contains("sendInitialEvents") => (422, status.to_owned()),
             false => (200, r#"{"metadata":{"resourceVersion":"1"},"items":[{"metadata":{"name":"shop"}}]}"#.to_owned()),
             true => (500, String::new()),
         });
+        let registry = Registry::new();
         let runtime = Runtime {
             client: api.client(),
             health: Health::default(),
-            metrics: Metrics::register(&Registry::new()),
+            metrics: Metrics::register(&registry),
             shutdown: CancellationToken::new(),
         };
-        let (namespaces, watching) = Namespaces::follow(&runtime);
+        let (store, source) = (Store::default(), Source { kind: Arc::new(kind().clone()), namespace: None });
+        let namespaces = Namespaces::new(api.client(), runtime.health.clone(), Caches::showing(kind(), &store));
+        let watching = feed::follow(source, store, runtime.clone(), EngineMetrics::register(&registry), Arc::default());
         assert!(!namespaces.are_followed());
         let _ = timeout(Duration::from_secs(1), watching).await;
         let asked = api.asked().len();

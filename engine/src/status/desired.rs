@@ -7,7 +7,7 @@ use portal_core::rule::diagnostic::Diagnostic;
 use portal_crds::ConditionType;
 use serde_json::{Map, Value, json};
 
-use portal_cluster::rules::{Outcome, Report};
+use portal_cluster::rules::{Outcome, Report, feeds::Lack};
 
 use super::standing::Standing;
 
@@ -225,7 +225,8 @@ impl Wanted<'_> {
                 Some("KindNotServed") => waits = Some(("KindNotServed", say(active))),
                 Some("NotRouted") => waits = Some(("NotRouted", say(active))),
                 Some("NotEverywhere") => waits = Some(("NotEverywhere", say(active))),
-                Some("LookupsNotSupported") => return Sum::Stuck("LookupsNotSupported", say(active)),
+                Some("CacheSyncing") => waits = Some(("CacheSyncing", say(active))),
+                Some("PermissionPending") => waits = Some(("PermissionPending", say(active))),
                 Some("OverQuota") => return Sum::Stuck("OverQuota", say(active)),
                 Some("LayerDisabled") => return Sum::Stuck("LayerDisabled", say(active)),
                 // For a reason that this release does not know.
@@ -290,9 +291,14 @@ fn verdicts(report: &Report) -> (Verdict, Verdict) {
         }
         Outcome::Disabled => (accepted(), Verdict("False", "Disabled", "the rule is switched off".to_owned())),
         Outcome::Waiting(found) => (accepted(), Verdict("False", "KindNotServed", first_message(found))),
-        Outcome::LooksUp => {
-            let message = "the rule looks other objects up, which this release judges in files alone";
-            (accepted(), Verdict("False", "LookupsNotSupported", message.to_owned()))
+        Outcome::Syncing(Lack { plurals, refusal }) => {
+            let until = "until then the version of the rule before this one is in force, if there was one";
+            let plurals = plurals.join(", ");
+            let (reason, message) = match refusal {
+                Some(refusal) => ("PermissionPending", format!("the rule looks up {plurals}: {refusal}; {until}")),
+                None => ("CacheSyncing", format!("the rule looks up {plurals}, which are being listed; {until}")),
+            };
+            (accepted(), Verdict("False", reason, message))
         }
         Outcome::OverQuota(most) => {
             let message = format!(

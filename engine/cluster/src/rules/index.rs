@@ -27,6 +27,7 @@ use crate::{
     metrics::RuleState,
     rules::{
         FileContent, Object, Outcome, Report, Update,
+        feeds::{Feeds, Lack},
         quota::{Population, Quota},
         snapshot::Snapshot,
     },
@@ -47,6 +48,10 @@ pub struct Index {
     quota: Quota,
     /// What the set is made of, in the order of names.
     rules: BTreeMap<RuleId, Arc<Rule>>,
+    /// Which objects are at hand. None in an engine that asks no rule anything.
+    feeds: Option<Arc<Feeds>>,
+    /// Rules that would be in the set if the objects were at hand that they look up.
+    starved: BTreeMap<RuleId, Arc<Rule>>,
 }
 
 /// What came of updates.
@@ -67,8 +72,8 @@ pub struct Totals {
     pub refused: usize,
     /// Rules that wait for a kind.
     pub waiting: usize,
-    /// Rules that look other objects up.
-    pub unsupported: usize,
+    /// Rules that look objects up that are not at hand yet.
+    pub syncing: usize,
     /// Rules that say that they are switched off.
     pub disabled: usize,
     /// Rules of namespaces that have too many.
@@ -107,8 +112,6 @@ struct Held {
 #[derive(Default)]
 struct Compiled {
     rule: Option<Arc<Rule>>,
-    /// Whether there is no rule because it looks other objects up.
-    looks_up: bool,
     diagnostics: Vec<Diagnostic>,
 }
 
@@ -124,6 +127,8 @@ impl Index {
             in_files: HashMap::new(),
             quota: Quota::new(rules_per_namespace),
             rules: BTreeMap::new(),
+            feeds: (layers.admission || layers.audit).then(Arc::default),
+            starved: BTreeMap::new(),
         }
     }
 
@@ -149,6 +154,10 @@ impl Index {
                     touched.extend(self.objects.keys().cloned());
                     touched.extend(self.in_files.keys().cloned());
                 }
+                Update::Feeds(feeds) => {
+                    self.feeds = Some(feeds);
+                    touched.extend(self.starved.keys().cloned());
+                }
                 Update::Loaded(_) => {}
             }
         }
@@ -156,7 +165,7 @@ impl Index {
         let has_other_rules = touched.iter().filter(|id| self.choose(id)).count() > 0;
         let snapshot = (has_other_rules || has_other_kinds).then(|| {
             let rules = RuleSet::new(self.rules.values().cloned().collect());
-            Snapshot::new(rules, kinds, self.layers)
+            Snapshot::new(rules, kinds, self.layers).with_starved(self.starved.values().cloned().collect())
         });
         let reports = touched.into_iter().filter(|id| !self.in_files.contains_key(id) || self.objects.contains_key(id));
         let reports = reports.map(|id| {
@@ -183,14 +192,18 @@ impl Index {
     /// How many rules there are of each kind of outcome.
     pub fn totals(&self) -> Totals {
         let mut totals = Totals { active: self.rules.len(), ..Totals::default() };
-        let from_files = self.files.values().flat_map(|file| &file.rules).map(|(_, compiled)| compiled.state());
+        let from_files = self.files.values().flat_map(|file| &file.rules);
+        let from_files = from_files.map(|(source, compiled)| match self.starved.contains_key(&source.id) {
+            true => RuleState::Syncing,
+            false => compiled.state(),
+        });
         for state in from_files.chain(self.objects.iter().map(|(id, held)| self.state(id, held))) {
             match state {
                 RuleState::Active => {}
                 RuleState::Disabled => totals.disabled += 1,
                 RuleState::Refused => totals.refused += 1,
                 RuleState::Waiting => totals.waiting += 1,
-                RuleState::Unsupported => totals.unsupported += 1,
+                RuleState::Syncing => totals.syncing += 1,
                 RuleState::OverQuota => totals.over_quota += 1,
                 RuleState::Shadowed => totals.shadowed += 1,
             }
@@ -296,12 +309,11 @@ impl Index {
     fn compile(&self, source: &RuleSource) -> Compiled {
         let Some(kinds) = &self.kinds else { return Compiled::default() };
         let (rule, diagnostics) = compile_rule(source, kinds, &*self.language);
-        // Requests are judged, and there is no cache that could answer what such a rule asks.
-        let looks_up = self.layers.admission && rule.as_ref().is_some_and(Rule::reads_others);
-        Compiled { rule: rule.filter(|_| !looks_up).map(Arc::new), looks_up, diagnostics }
+        Compiled { rule: rule.map(Arc::new), diagnostics }
     }
 
-    /// Puts the rule that a name stands for into the set. Returns whether that changed the set.
+    /// Puts the rule that a name stands for into the set, if the objects are at hand that it looks up. Until they are, the version of it
+    /// that was there before stays. Returns whether that changed the set, or what it waits for.
     fn choose(&mut self, id: &RuleId) -> bool {
         let chosen = match self.file_of(id) {
             Some(path) => self.files.get(path).and_then(|file| file.rule(id)),
@@ -310,13 +322,22 @@ impl Index {
                 held.and_then(|held| held.compiled.rule.clone())
             }
         };
-        match chosen {
+        let is_starved = chosen.as_ref().is_some_and(|rule| self.lack(rule).is_some());
+        let was_starved = if is_starved { None } else { self.starved.remove(id) };
+        let changes = match chosen {
             Some(rule) => {
-                let before = self.rules.insert(id.clone(), Arc::clone(&rule));
+                let rules = if is_starved { &mut self.starved } else { &mut self.rules };
+                let before = rules.insert(id.clone(), Arc::clone(&rule));
                 !before.is_some_and(|before| Arc::ptr_eq(&before, &rule))
             }
             None => self.rules.remove(id).is_some(),
-        }
+        };
+        changes || was_starved.is_some()
+    }
+
+    /// What a rule looks up and is not at hand.
+    fn lack(&self, rule: &Rule) -> Option<Lack> {
+        self.feeds.as_ref()?.lack(rule)
     }
 
     /// The file whose rule a name stands for: the first of those that have one.
@@ -330,6 +351,7 @@ impl Index {
             _ if self.in_files.contains_key(id) => RuleState::Shadowed,
             _ if self.quota.is_over(id, &held.object.created) => RuleState::OverQuota,
             Err(_) => RuleState::Refused,
+            Ok(_) if self.starved.contains_key(id) => RuleState::Syncing,
             Ok(_) => held.compiled.state(),
         }
     }
@@ -339,7 +361,10 @@ impl Index {
             (Some(path), _) => Outcome::Shadowed(path.to_owned()),
             (None, _) if self.quota.is_over(id, &held.object.created) => Outcome::OverQuota(self.quota.most()),
             (None, Err(diagnostics)) => Outcome::Refused(diagnostics.clone()),
-            (None, Ok(_)) => held.compiled.outcome(),
+            (None, Ok(_)) => match self.starved.get(id).and_then(|rule| self.lack(rule)) {
+                Some(lack) => Outcome::Syncing(lack),
+                None => held.compiled.outcome(),
+            },
         }
     }
 
@@ -379,9 +404,6 @@ impl Compiled {
     }
 
     fn state(&self) -> RuleState {
-        if self.looks_up {
-            return RuleState::Unsupported;
-        }
         if self.errors().next().is_none() {
             // The compiler leaves out what is switched off, and says nothing about it.
             return if self.rule.is_some() { RuleState::Active } else { RuleState::Disabled };
@@ -395,8 +417,9 @@ impl Compiled {
             RuleState::Active => Outcome::Active,
             RuleState::Disabled => Outcome::Disabled,
             RuleState::Waiting => Outcome::Waiting(errors()),
-            RuleState::Unsupported => Outcome::LooksUp,
-            RuleState::Refused | RuleState::OverQuota | RuleState::Shadowed => Outcome::Refused(errors()),
+            RuleState::Refused | RuleState::Syncing | RuleState::OverQuota | RuleState::Shadowed => {
+                Outcome::Refused(errors())
+            }
         }
     }
 }

@@ -14,6 +14,7 @@ use crate::{
     metrics::{Metrics, RuleOrigin, RuleState},
     rules::{
         Loader, Outcome, Report, Update,
+        feeds::Lack,
         index::{Index, Outcomes, Totals},
         snapshot::InForce,
     },
@@ -95,7 +96,7 @@ impl Intake {
         match update {
             Update::Files(files) => self.metrics.rule_updates.at(&RuleOrigin::File).inc_by(files.len() as u64),
             Update::Object(..) => self.metrics.rule_updates.at(&RuleOrigin::Object).inc(),
-            Update::Kinds(_) => {}
+            Update::Kinds(_) | Update::Feeds(_) => {}
             Update::Loaded(loader) => return Some(*loader),
         }
         None
@@ -106,7 +107,7 @@ impl Intake {
             (RuleState::Active, totals.active),
             (RuleState::Refused, totals.refused),
             (RuleState::Waiting, totals.waiting),
-            (RuleState::Unsupported, totals.unsupported),
+            (RuleState::Syncing, totals.syncing),
             (RuleState::Disabled, totals.disabled),
             (RuleState::OverQuota, totals.over_quota),
             (RuleState::Shadowed, totals.shadowed),
@@ -173,7 +174,12 @@ fn log(rule: &str, report: Option<&Report>) {
         }
         Some(Outcome::Waiting(_)) => info!(rule, "Rule waits for a kind"),
         Some(Outcome::OverQuota(most)) => warn!(rule, most, "Rule is one too many for its namespace"),
-        Some(Outcome::LooksUp) => warn!(rule, "Rule looks other objects up, which this engine cannot do"),
+        Some(Outcome::Syncing(Lack { plurals, refusal: Some(reason) })) => {
+            warn!(rule, ?plurals, error = reason, "Rule waits for objects that it may not see");
+        }
+        Some(Outcome::Syncing(Lack { plurals, .. })) => {
+            info!(rule, ?plurals, "Rule waits for the objects that it looks up")
+        }
         Some(Outcome::Active | Outcome::Disabled) | None => {}
     }
     for diagnostic in report.into_iter().flat_map(|report| &report.warnings) {

@@ -1,12 +1,13 @@
 //! What is in force, as one value: rules, the kinds that they were compiled against, and what they need.
 
+use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
 
 use arc_swap::ArcSwap;
 use portal_core::{
-    kinds::Kinds,
+    kinds::{Kind, Kinds},
     layers::Layers,
-    requirements::Requirements,
+    requirements::{Reach, Reason, Requirements},
     rule::{Rule, RuleSet, source::RuleId},
 };
 use tokio::sync::watch;
@@ -23,6 +24,8 @@ pub struct Snapshot {
     pub kinds: Arc<Kinds>,
     /// Its place in the order of those that were in force in this process.
     pub number: u64,
+    /// Rules that are not in force, because the objects that they look up are not at hand yet.
+    starved: Vec<Arc<Rule>>,
     layers: Layers,
     requirements: OnceLock<Requirements>,
     fingerprint: OnceLock<String>,
@@ -41,13 +44,32 @@ pub struct InForce {
 impl Snapshot {
     /// A snapshot for an engine with these layers.
     pub fn new(rules: RuleSet, kinds: Arc<Kinds>, layers: Layers) -> Snapshot {
-        Snapshot { rules, kinds, number: 0, layers, requirements: OnceLock::new(), fingerprint: OnceLock::new() }
+        let (starved, requirements, fingerprint) = (Vec::new(), OnceLock::new(), OnceLock::new());
+        Snapshot { rules, kinds, number: 0, starved, layers, requirements, fingerprint }
+    }
+
+    /// The same, with rules that wait for objects.
+    pub(super) fn with_starved(self, starved: Vec<Arc<Rule>>) -> Snapshot {
+        Snapshot { starved, ..self }
     }
 
     /// What the rules need. Worked out when somebody first asks: with thousands of rules it takes longer than the swap, for
     /// which requests wait.
     pub fn requirements(&self) -> &Requirements {
         self.requirements.get_or_init(|| Requirements::of(&self.rules, self.layers))
+    }
+
+    /// The rules that are not in force, because the objects that they look up are not at hand yet.
+    pub fn starved(&self) -> &[Arc<Rule>] {
+        &self.starved
+    }
+
+    /// The kinds whose objects must be at hand, for the rules in force and for those that wait for just that.
+    pub fn looked_up(&self) -> BTreeMap<Arc<Kind>, Reach> {
+        let rules = self.rules.rules().iter().chain(&self.starved);
+        let rules: Vec<Arc<Rule>> = rules.filter(|rule| rule.reads_others()).cloned().collect();
+        let watches = Requirements::of(&RuleSet::new(rules), self.layers).watches;
+        watches.into_iter().filter_map(|(kind, mut reasons)| Some((kind, reasons.remove(&Reason::Lookup)?))).collect()
     }
 
     /// A rule, by its name. The [index](super::index) puts them in the order of names.

@@ -12,6 +12,7 @@ use crate::{
     },
     evaluate::{Means, Violation, container_name, evaluate_rule},
     event::{Event, Operation},
+    lookup::Query,
     object::Visible,
     rule::{JudgedKind, RequestReads, Rule, RuleSet, source::RuleId},
 };
@@ -23,6 +24,8 @@ pub(super) struct Before<'a> {
     event: &'a Event<'a>,
     /// Of the rule that was asked about last: violations of a rule follow each other, and there may be thousands of them.
     last: Option<OfRule<'a>>,
+    /// Fresh reads that were not at hand.
+    needs: Vec<Query>,
 }
 
 /// What a rule said of the object before, in each of the places where the rule looks for pods in it.
@@ -55,14 +58,23 @@ const MAX_COMPARED: usize = 1000;
 
 impl<'a> Before<'a> {
     pub(super) fn new(rules: &'a RuleSet, means: Means<'a>, event: &'a Event<'a>) -> Before<'a> {
-        Before { rules, means, event, last: None }
+        Before { rules, means, event, last: None, needs: Vec::new() }
+    }
+
+    /// What was not at hand: with it, more may be excused.
+    pub(super) fn into_needs(mut self) -> Vec<Query> {
+        self.needs.sort();
+        self.needs.dedup();
+        self.needs
     }
 
     /// Whether the object violated the same rule before, and nothing has changed that the rule reads.
     pub(super) fn excuses(&mut self, violation: &Violation) -> bool {
         let Before { rules, means, event, .. } = *self;
         let last = self.last.take().filter(|last| last.rule == violation.rule);
-        let last = self.last.insert(last.unwrap_or_else(|| OfRule::of(&violation.rule, rules, means, event)));
+        let needs = &mut self.needs;
+        let last = last.unwrap_or_else(|| OfRule::of(&violation.rule, rules, means, event, needs));
+        let last = self.last.insert(last);
         let container = violation.container.as_deref();
         // One place may have become what another one was.
         last.places.iter().all(|place| place.is_same(container))
@@ -71,7 +83,13 @@ impl<'a> Before<'a> {
 }
 
 impl<'a> OfRule<'a> {
-    fn of(id: &RuleId, rules: &'a RuleSet, means: Means<'a>, event: &'a Event<'a>) -> OfRule<'a> {
+    fn of(
+        id: &RuleId,
+        rules: &'a RuleSet,
+        means: Means<'a>,
+        event: &'a Event<'a>,
+        needs: &mut Vec<Query>,
+    ) -> OfRule<'a> {
         let none = OfRule { rule: id.clone(), places: Vec::new() };
         let (Some(old), Some(new)) = (event.old_object, event.object) else { return none };
         if (means.is_over)() {
@@ -99,6 +117,7 @@ impl<'a> OfRule<'a> {
         for (judged, place) in &mut compared {
             let before = Event { object: Some(old), old_object: None, ..*event };
             let evaluation = evaluate_rule(place.rule, judged, means, &before);
+            needs.extend(evaluation.needs);
             place.violated = evaluation.violations.into_iter().map(|violation| violation.container).collect();
         }
         OfRule { places: compared.into_iter().map(|(_, place)| place).collect(), ..none }

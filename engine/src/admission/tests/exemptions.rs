@@ -1,7 +1,5 @@
 //! Namespaces of which no rule is asked, while the watch that tells of them is well and while it is cut.
 
-use std::sync::Arc;
-
 use portal_cluster::health::{Health, Part};
 use portal_core::{
     decide::Policy,
@@ -12,7 +10,7 @@ use serde_json::{Value, json};
 
 use super::{
     api::ApiServer,
-    rules::{Rules, review, settings},
+    rules::{Rules, judge, review, settings},
 };
 use crate::admission::{
     judge::{Judge, Judged, Outcome, Settings},
@@ -62,7 +60,7 @@ impl Fixture {
         }
         let rules = Rules::of(RULES).await;
         let namespaces = knowing(told.as_slice(), &health, &api);
-        let judge = Judge { in_force: rules.in_force.clone(), namespaces, settings: Arc::new(settings) };
+        let judge = judge(&rules, namespaces, &api, settings);
         Fixture { api, judge, _rules: rules }
     }
 

@@ -1,7 +1,5 @@
 //! What is left of a request when it is answered.
 
-use std::sync::Arc;
-
 use portal_cluster::health::Health;
 use portal_core::review::ReviewError;
 use portal_document::Interner;
@@ -10,11 +8,11 @@ use serde_json::{Map, Value, json};
 
 use super::{
     api::ApiServer,
-    rules::{Rules, review, settings},
+    rules::{Rules, judge, review, settings},
 };
 use crate::{
     admission::{
-        judge::{Judge, Judged, Outcome, read_review},
+        judge::{Judged, Outcome, read_review},
         namespaces::tests::knowing,
     },
     sinks::About,
@@ -43,7 +41,7 @@ async fn judged(request: &Value) -> Judged {
     let rules = Rules::of(RULES).await;
     let api = ApiServer::saying(200, r#"{"metadata":{"name":"shop"}}"#);
     let namespaces = knowing(&[], &Health::default(), &api);
-    let judge = Judge { in_force: rules.in_force.clone(), namespaces, settings: Arc::new(settings()) };
+    let judge = judge(&rules, namespaces, &api, settings());
     judge.judge(None, review(request).as_bytes(), Moment::default()).await.unwrap()
 }
 

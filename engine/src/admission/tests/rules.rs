@@ -31,8 +31,15 @@ use serde_json::{Value, json};
 use tokio::sync::{mpsc, watch};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-use super::kit::soon;
-use crate::admission::judge::Settings;
+use super::{api::ApiServer, kit::soon};
+use crate::{
+    admission::{
+        judge::{Judge, Settings},
+        namespaces::Namespaces,
+    },
+    cache::{fresh::Fresh, keeper::Caches},
+    metrics::EngineMetrics,
+};
 
 /// Rules that can be swapped.
 pub(super) struct Rules {
@@ -76,6 +83,13 @@ impl Rules {
         let files = vec![(PathBuf::from("rules.yaml"), Some(Ok(sources)))];
         self.updates.send(Update::Files(files)).await.unwrap();
     }
+}
+
+/// A judge by these rules, which knows these namespaces and caches nothing else.
+pub(super) fn judge(rules: &Rules, namespaces: Namespaces, api: &ApiServer, settings: Settings) -> Judge {
+    let fresh = Fresh::new(api.client(), EngineMetrics::register(&Registry::new()));
+    let (in_force, caches) = (rules.in_force.clone(), Caches::default());
+    Judge { in_force, namespaces, caches, fresh, settings: Arc::new(settings) }
 }
 
 /// How a strict instance judges that serves every namespace.

@@ -1,7 +1,6 @@
 //! Rules that are swapped while requests are judged: each request is judged by one set, and by none that is older than another
 //! request has seen before it.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 use std::time::Duration;
 
@@ -13,9 +12,9 @@ use tokio::time::{Instant, MissedTickBehavior, interval};
 
 use super::{
     api::ApiServer,
-    rules::{self, Rules, settings},
+    rules::{self, Rules, judge, settings},
 };
-use crate::admission::{judge::Judge, namespaces::tests::knowing};
+use crate::admission::namespaces::tests::knowing;
 
 /// How many rules a set has. Each tells its version.
 const RULES: usize = 5;
@@ -73,11 +72,7 @@ async fn while_rules_are_swapped_a_hundred_times_a_second_each_request_is_judged
     let rules = Rules::of(&rules_of(0)).await;
     let began = Instant::now();
     let api = ApiServer::saying(200, r#"{"metadata":{"name":"shop"}}"#);
-    let judge = Judge {
-        in_force: rules.in_force.clone(),
-        namespaces: knowing(&[], &Health::default(), &api),
-        settings: Arc::new(settings()),
-    };
+    let judge = judge(&rules, knowing(&[], &Health::default(), &api), &api, settings());
     let (begun, seen, next) = (AtomicU64::new(0), AtomicU64::new(0), AtomicU64::new(0));
     let swap = async {
         let mut ticks = interval(Duration::from_millis(10));

@@ -5,6 +5,7 @@ use portal_core::{
 use portal_document::{Options, from_yaml};
 
 use super::*;
+use crate::rules::feeds::{FeedId, FeedState};
 
 fn source(name: &str, kind: &str, rule: &str, origin: Origin) -> RuleSource {
     let group = if kind == "Widget" { "acme.io" } else { "" };
@@ -85,7 +86,8 @@ fn check_outcome(index: &Index, name: &str, expected: &str) {
         Outcome::Refused(found) => format!("refused: {}", found[0].message),
         Outcome::Waiting(found) => format!("waiting: {}", found[0].message),
         Outcome::Shadowed(path) => format!("shadowed by {}", path.display()),
-        Outcome::LooksUp => "looks others up".to_owned(),
+        Outcome::Syncing(Lack { plurals, refusal: None }) => format!("awaits {}", plurals.join(", ")),
+        Outcome::Syncing(Lack { plurals, refusal: Some(why) }) => format!("awaits {}: {why}", plurals.join(", ")),
         Outcome::OverQuota(most) => format!("one more than {most}"),
     };
     assert_eq!(outcome, expected);
@@ -162,17 +164,86 @@ fn an_engine_without_audit_needs_no_watch_for_it() {
     assert_eq!(needs(Layers { audit: true, ..Layers::default() }), (false, true));
 }
 
+/// What is known of services everywhere and of pods in the namespace `shop`.
+fn feeds(services: FeedState, pods: FeedState) -> Update {
+    let id = |kind, namespace| FeedId::of(Kinds::builtin().get("", kind).unwrap(), namespace);
+    Update::Feeds(Arc::new(Feeds::new([(id("Service", None), services), (id("Pod", Some("shop")), pods)])))
+}
+
+const SERVICES: &str = "len(cluster.services.list(metadata.namespace)) == 0";
+const PODS_OF_SHOP: &str = "len(cluster.pods.list('shop')) == 0";
+const PODS: &str = "len(cluster.pods.list(metadata.namespace)) == 0";
+
 #[test]
-fn an_engine_that_judges_requests_leaves_out_rules_that_look_others_up() {
-    let looks_up = "len(cluster.services.list(metadata.namespace)) == 0";
-    for (layers, outcome) in [
-        (Layers { admission: true, ..Layers::default() }, "looks others up"),
-        (Layers { audit: true, ..Layers::default() }, "active"),
-    ] {
-        let mut index = Index::new(layers, 3);
-        index.apply([kinds(), object("a", "Pod", looks_up)]);
-        check_outcome(&index, "a", outcome);
-    }
+fn a_rule_is_in_force_when_the_objects_are_at_hand_that_it_looks_up() {
+    use FeedState::{Refused, Synced, Syncing};
+    let mut index = index([object("a", "Pod", SERVICES), object("b", "Pod", PODS_OF_SHOP), object("c", "Pod", PODS)]);
+    check_set(&index, &[]);
+    assert_eq!((index.totals().syncing, index.totals().active), (3, 0));
+    check_outcome(&index, "a", "awaits services");
+    let outcomes = index.apply([feeds(Syncing, Synced)]);
+    assert_eq!(outcomes.snapshot.unwrap().starved().len(), 2);
+    check_set(&index, &["b"]);
+    let outcomes = index.apply([feeds(Refused("not allowed".to_owned()), Synced)]);
+    assert!(outcomes.snapshot.is_none());
+    assert_eq!(outcomes.reports.len(), 2);
+    check_outcome(&index, "a", "awaits services: not allowed");
+    index.apply([feeds(Synced, Synced)]);
+    // Nobody knows the pods of other namespaces.
+    check_set(&index, &["a", "b"]);
+    check_outcome(&index, "c", "awaits pods");
+    check_outcome(&index, "a", "active");
+    assert_eq!(index.totals().syncing, 1);
+    assert!(index.apply([Update::Object(id("c"), None)]).snapshot.unwrap().starved().is_empty());
+}
+
+#[test]
+fn an_edited_rule_keeps_its_old_version_until_the_objects_are_at_hand() {
+    let mut index = index([object("a", "Pod", GOOD)]);
+    let before = Arc::clone(&index.rules[&id("a")]);
+    let snapshot = index.apply([object("a", "Pod", SERVICES)]).snapshot.unwrap();
+    assert!(Arc::ptr_eq(&snapshot.rules.rules()[0], &before));
+    assert!(snapshot.looked_up().keys().map(|kind| &*kind.plural).eq(["services"]));
+    check_outcome(&index, "a", "awaits services");
+    index.apply([feeds(FeedState::Synced, FeedState::Syncing)]);
+    assert!(!Arc::ptr_eq(&index.rules[&id("a")], &before));
+    check_outcome(&index, "a", "active");
+    // What is deleted or cannot be used is gone, whatever it waits for.
+    index.apply([object("a", "Pod", PODS)]);
+    check_set(&index, &["a"]);
+    index.apply([object("a", "Pod", BAD)]);
+    check_set(&index, &[]);
+    assert!(index.starved.is_empty());
+}
+
+#[test]
+fn a_rule_waits_again_when_its_kind_prefers_another_version() {
+    let of = |versions: &[&str]| {
+        let versions = versions.iter().map(ToString::to_string).collect();
+        Kind { versions, ..widget() }
+    };
+    let kinds = |versions: &[&str]| Update::Kinds(Arc::new(Kinds::builtin().with([of(versions)])));
+    let feeds = |kinds: &[Kind]| {
+        let states = kinds.iter().map(|kind| (FeedId::of(kind, None), FeedState::Synced));
+        Update::Feeds(Arc::new(Feeds::new(states)))
+    };
+    let mut index = index([kinds(&["v1"]), object("a", "Pod", "len(cluster.widgets.list('*')) == 0")]);
+    index.apply([feeds(&[of(&["v1"])])]);
+    let before = Arc::clone(&index.rules[&id("a")]);
+    let snapshot = index.apply([kinds(&["v2", "v1"])]).snapshot.unwrap();
+    assert!(Arc::ptr_eq(&snapshot.rules.rules()[0], &before));
+    // The version before goes on until the other one is there.
+    let versions: Vec<String> = snapshot.looked_up().keys().map(|kind| kind.versions[0].clone()).collect();
+    assert_eq!(versions, ["v1", "v2"]);
+    let snapshot = index.apply([feeds(&[of(&["v1"]), of(&["v2"])])]).snapshot.unwrap();
+    assert!(snapshot.looked_up().keys().map(|kind| &*kind.versions[0]).eq(["v2"]));
+}
+
+#[test]
+fn an_engine_that_asks_no_rule_anything_waits_for_nothing() {
+    let mut index = Index::new(Layers::default(), 3);
+    index.apply([kinds(), object("a", "Pod", SERVICES)]);
+    check_outcome(&index, "a", "active");
 }
 
 #[test]

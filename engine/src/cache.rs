@@ -1,0 +1,17 @@
+//! Objects of the cluster, as they were told last: what rules look up, and what audit will judge. One copy of each in the process.
+//!
+//! ```text
+//! Snapshot (rules in force, and those that wait) → Keeper → a Feed for each kind → Store → Moment, swapped under those who read it
+//!                                                    │                                       ↓
+//!                                                    └→ Update::Feeds → index         Answers of a request
+//! ```
+//!
+//! One task writes each store. Whoever reads takes a [`moment::Moment`] of it, which never changes.
+
+pub mod answers;
+pub mod feed;
+pub mod fresh;
+pub mod keeper;
+pub mod moment;
+pub mod store;
+mod tree;

@@ -1,0 +1,97 @@
+//! What the rules of one request are told when they ask for other objects.
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use portal_core::{
+    lookup::{Answer, Filter, Lookup, Query},
+    object::Object,
+};
+
+use super::{
+    keeper::Caches,
+    store::{Seen, Shown},
+};
+
+/// Answers what the rules of one request ask. All of them see one moment of each kind, however long the request takes.
+pub struct Answers<'a> {
+    caches: &'a Caches,
+    /// The namespace of the request, which may have been read a moment ago.
+    namespace: Option<(&'a str, &'a Result<Arc<Object<'static>>, String>)>,
+    /// What was seen of the feeds that were asked. Written by answers.
+    seen: RefCell<Vec<(Shown, Seen)>>,
+    /// What was read of the API server for this request.
+    fresh: HashMap<Query, FreshAnswer>,
+    /// Whether nothing more is read.
+    is_last_round: bool,
+}
+
+/// What the API server said.
+pub type FreshAnswer = Result<Vec<Arc<Object<'static>>>, String>;
+
+impl<'a> Answers<'a> {
+    /// Answers from what is cached.
+    pub fn new(
+        caches: &'a Caches,
+        namespace: Option<(&'a str, &'a Result<Arc<Object<'static>>, String>)>,
+    ) -> Answers<'a> {
+        Answers { caches, namespace, seen: RefCell::default(), fresh: HashMap::new(), is_last_round: false }
+    }
+
+    /// Takes what was read of the API server.
+    pub fn add(&mut self, read: impl IntoIterator<Item = (Query, FreshAnswer)>) {
+        self.fresh.extend(read);
+    }
+
+    /// From here on, what was not read is an error.
+    pub fn end_reading(&mut self) {
+        self.is_last_round = true;
+    }
+
+    fn cached(&self, query: &Query) -> Answer {
+        let namespace = query.namespace.as_deref();
+        let Some(shown) = self.caches.get(&query.kind, namespace) else { return Answer::NotSynced };
+        let mut seen = self.seen.borrow_mut();
+        let place = seen.iter().position(|(known, _)| known.is(&shown)).unwrap_or_else(|| {
+            let now = shown.now();
+            seen.push((shown, now));
+            seen.len() - 1
+        });
+        match &seen[place].1 {
+            Seen::Moment(moment) => match moment.find(namespace, &query.filter) {
+                Ok(found) => Answer::Found(found),
+                Err(reason) => Answer::Failed(reason),
+            },
+            Seen::NotSynced => Answer::NotSynced,
+            Seen::Refused(reason) => Answer::Failed(reason.clone()),
+        }
+    }
+
+    fn fresh(&self, query: &Query) -> Answer {
+        match self.fresh.get(query) {
+            Some(Ok(found)) => Answer::Found(found.clone()),
+            Some(Err(reason)) => Answer::Failed(reason.clone()),
+            None if self.is_last_round => {
+                Answer::Failed("the rule goes on asking for more, and a request has to be answered in time".to_owned())
+            }
+            None => Answer::Needs,
+        }
+    }
+}
+
+impl Lookup for Answers<'_> {
+    fn answer(&self, query: &Query) -> Answer {
+        if query.consistent {
+            return self.fresh(query);
+        }
+        let is_namespace = query.kind.group.is_empty() && query.kind.kind == "Namespace";
+        match (&self.namespace, &query.filter) {
+            (Some((name, found)), Filter::Name(wanted)) if is_namespace && wanted == name => match found {
+                Ok(namespace) => Answer::Found(vec![Arc::clone(namespace)]),
+                Err(reason) => Answer::Failed(reason.clone()),
+            },
+            _ => self.cached(query),
+        }
+    }
+}

@@ -1,0 +1,235 @@
+//! Keeps a store in step with the API server: one watch of a kind, in the cluster or in a namespace.
+
+use std::marker::PhantomData;
+use std::sync::{Arc, LazyLock};
+
+use kube::{Api, api::ApiResource, runtime::watcher};
+use portal_cluster::{
+    health::Part,
+    runtime::Runtime,
+    watch::{Events, Form, News, Watched},
+};
+use portal_core::{
+    kinds::{Kind, Kinds},
+    object::Object,
+};
+use portal_document::{Error, Interning, Node, Options};
+use tokio::sync::Notify;
+
+use super::store::Store;
+use crate::metrics::EngineMetrics;
+
+/// What a feed tells of.
+#[derive(Clone, Debug)]
+pub struct Source {
+    /// The kind, in the version that it prefers.
+    pub kind: Arc<Kind>,
+    /// The namespace, if it is one alone.
+    pub namespace: Option<String>,
+}
+
+/// An object as rules may see it. kube decides by type how an object is read, and the objects of a list do not say what they are.
+struct Cached<S> {
+    object: Object<'static>,
+    sort: PhantomData<fn(S)>,
+}
+
+/// How objects of some kinds are read.
+trait Sort: 'static {
+    /// A kind that is read so.
+    fn kind() -> &'static Kind;
+}
+
+/// Secrets, of whose values nothing is ever in memory.
+struct Secrets;
+
+/// Namespaces, which have a label that tells their name.
+struct Namespaces;
+
+/// All others.
+struct Others;
+
+impl Source {
+    /// The version in which objects are read.
+    pub fn version(&self) -> &str {
+        self.kind.versions.first().map_or("", String::as_str)
+    }
+
+    /// What it is called for people, and in metrics: `pods.v1`, `deployments.v1.apps in shop`.
+    pub fn name(&self) -> String {
+        let Kind { plural, group, .. } = &*self.kind;
+        let mut name = format!("{plural}.{}", self.version());
+        if !group.is_empty() {
+            name = format!("{name}.{group}");
+        }
+        match &self.namespace {
+            Some(namespace) => format!("{name} in {namespace}"),
+            None => name,
+        }
+    }
+
+    /// The part that a feed of it is.
+    pub fn part(&self) -> Part {
+        match self.is_namespaces() {
+            true => Part::Namespaces,
+            false => Part::Watch(self.name().into()),
+        }
+    }
+
+    fn is_namespaces(&self) -> bool {
+        self.kind.group.is_empty() && self.kind.kind == "Namespace"
+    }
+}
+
+/// Keeps a store in step until the end. `changed` is told when the objects were all listed, and when the API server refuses to tell more or
+/// tells again.
+pub async fn follow(source: Source, store: Store, runtime: Runtime, metrics: EngineMetrics, changed: Arc<Notify>) {
+    let feed = Feed { source, store, runtime, metrics, changed };
+    match (&*feed.source.kind.group, &*feed.source.kind.kind) {
+        ("", "Secret") => feed.run::<Secrets>().await,
+        ("", "Namespace") => feed.run::<Namespaces>().await,
+        _ => feed.run::<Others>().await,
+    }
+}
+
+struct Feed {
+    source: Source,
+    store: Store,
+    runtime: Runtime,
+    metrics: EngineMetrics,
+    changed: Arc<Notify>,
+}
+
+impl Feed {
+    async fn run<S: Sort>(mut self) {
+        let (part, kind) = (self.source.part(), &self.source.kind);
+        let resource = ApiResource {
+            group: kind.group.clone(),
+            version: self.source.version().to_owned(),
+            api_version: api_version(&self.source),
+            kind: kind.kind.clone(),
+            plural: kind.plural.clone(),
+        };
+        let client = self.runtime.client.clone();
+        let api: Api<Watched<Cached<S>>> = match &self.source.namespace {
+            Some(namespace) => Api::namespaced_with(client, namespace, &resource),
+            None => Api::all_with(client, &resource),
+        };
+        let config = watcher::Config::default().streaming_lists();
+        let name = self.source.name();
+        let mut events = Events::with(self.runtime.clone(), part.clone(), name, api, config);
+        let objects = self.metrics.cache_objects.at(&part);
+        let bytes = self.metrics.cache_bytes.at(&part);
+        while let Some(news) = events.news().await {
+            self.take(news, &part);
+            if let Some(moment) = self.store.shown().moment() {
+                objects.set(moment.len() as i64);
+                bytes.set(moment.size_bytes() as i64);
+            }
+        }
+        self.metrics.cache_objects.forget(&part);
+        self.metrics.cache_bytes.forget(&part);
+    }
+
+    fn take<S: Sort>(&mut self, news: News<Watched<Cached<S>>>, part: &Part) {
+        let store = &mut self.store;
+        let event = match news {
+            News::Refused(reason) => {
+                store.set_refusal(Some(reason));
+                self.changed.notify_one();
+                return;
+            }
+            News::Recovered => {
+                store.set_refusal(None);
+                self.changed.notify_one();
+                return;
+            }
+            News::Event(event) => event,
+        };
+        match event {
+            watcher::Event::Init => store.begin_list(),
+            watcher::Event::InitApply(object) => {
+                let (namespace, name, object) = self.source.read(object);
+                store.list(namespace.as_deref(), &name, object);
+            }
+            watcher::Event::InitDone => {
+                store.end_list();
+                store.set_refusal(None);
+                self.runtime.health.loaded(part);
+                self.changed.notify_one();
+            }
+            watcher::Event::Apply(object) => {
+                let (namespace, name, object) = self.source.read(object);
+                store.apply(namespace.as_deref(), &name, object);
+            }
+            watcher::Event::Delete(object) => {
+                store.delete(object.metadata.namespace.as_deref(), object.metadata.name.as_deref().unwrap_or_default());
+            }
+        }
+    }
+}
+
+impl Source {
+    /// Namespace, name and object, or why it cannot be read.
+    fn read<S>(&self, watched: Watched<Cached<S>>) -> (Option<String>, String, Result<Object<'static>, String>) {
+        let Watched { metadata, form } = watched;
+        let object = match form {
+            Ok(Cached { object, .. }) => Ok(object.with_type(&self.kind, self.version(), Interning::Add)),
+            Err(error) => Err(error.to_string()),
+        };
+        (metadata.namespace, metadata.name.unwrap_or_default(), object)
+    }
+}
+
+impl Sort for Secrets {
+    fn kind() -> &'static Kind {
+        builtin("Secret")
+    }
+}
+
+impl Sort for Namespaces {
+    fn kind() -> &'static Kind {
+        builtin("Namespace")
+    }
+}
+
+impl Sort for Others {
+    fn kind() -> &'static Kind {
+        // One of those that are read as they are.
+        static PLAIN: LazyLock<&Kind> = LazyLock::new(|| builtin("ConfigMap"));
+        *PLAIN
+    }
+}
+
+fn builtin(kind: &str) -> &'static Kind {
+    Kinds::builtin().get("", kind).expect("the table of Kubernetes has it")
+}
+
+fn api_version(source: &Source) -> String {
+    match &*source.kind.group {
+        "" => source.version().to_owned(),
+        group => format!("{group}/{}", source.version()),
+    }
+}
+
+impl<S: Sort> Form for Cached<S> {
+    fn read(json: &[u8]) -> Result<Self, Error> {
+        Object::parse(json, S::kind(), &Options::default()).map(|object| Cached { object, sort: PhantomData })
+    }
+
+    fn root(&self) -> Node<'_> {
+        self.object.root()
+    }
+}
+
+impl<S> Clone for Cached<S> {
+    fn clone(&self) -> Self {
+        Cached { object: self.object.clone(), sort: PhantomData }
+    }
+}
+
+impl<S> std::fmt::Debug for Cached<S> {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.object.fmt(formatter)
+    }
+}

@@ -1,0 +1,272 @@
+//! Decides which kinds are watched, by what the rules look up, and tells the index which of them are at hand.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::Arc;
+use std::time::Duration;
+
+use arc_swap::ArcSwap;
+use portal_cluster::{
+    health::Part,
+    rules::{
+        Update,
+        feeds::{FeedId, FeedState, Feeds},
+        snapshot::InForce,
+    },
+    runtime::Runtime,
+};
+use portal_core::{
+    kinds::{Kind, Kinds},
+    requirements::Reach,
+};
+use tokio::{
+    sync::{Notify, mpsc},
+    task::JoinSet,
+    time::{Instant, sleep_until},
+};
+use tokio_util::sync::CancellationToken;
+
+use super::{
+    feed::{self, Source},
+    store::{Seen, Shown, Store},
+};
+use crate::metrics::EngineMetrics;
+
+/// The objects that are watched. A clone sees the same.
+#[derive(Clone, Debug, Default)]
+pub struct Caches(Arc<ArcSwap<HashMap<FeedId, Shown>>>);
+
+/// Keeps as many feeds as the rules need.
+pub struct Keeper {
+    runtime: Runtime,
+    metrics: EngineMetrics,
+    in_force: InForce,
+    updates: mpsc::Sender<Update>,
+    caches: Caches,
+    start: Start,
+    feeds: HashMap<FeedId, Running>,
+    tasks: JoinSet<()>,
+    /// Feeds tell here that something is different.
+    changed: Arc<Notify>,
+    /// What the index was told last.
+    told: Feeds,
+}
+
+/// How far the start is.
+enum Start {
+    /// These have to be loaded before it is known which rules there are.
+    Loading(Vec<Part>),
+    /// Since then the rules are known, and the objects that they look up are awaited.
+    Syncing(Instant),
+    Over,
+}
+
+/// A feed that runs.
+struct Running {
+    shown: Shown,
+    end: CancellationToken,
+    /// Since when nothing needs it.
+    unneeded: Option<Instant>,
+}
+
+/// What is needed of each kind, and where.
+type Needs = BTreeMap<Arc<Kind>, Reach>;
+
+/// Up to so many namespaces of a kind have a watch each. More of them are one watch of the whole cluster, if that is allowed: each watch
+/// costs the API server a connection and memory.
+const NAMESPACES: usize = 20;
+
+/// A feed that nothing needs any more goes on for so long. Whoever judges by rules that were replaced has to be done by then, and a rule that
+/// is taken away is often put back.
+const LINGER: Duration = Duration::from_secs(60);
+
+/// So long a start waits for objects. One kind that cannot be listed must not keep the others' rules from being enforced.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// How often it is looked whether the start is over.
+const STARTING: Duration = Duration::from_millis(5);
+
+impl Caches {
+    /// One kind, as a store has it.
+    #[cfg(test)]
+    pub(crate) fn showing(kind: &Kind, store: &Store) -> Caches {
+        let feeds = HashMap::from([(FeedId::of(kind, None), store.shown())]);
+        Caches(Arc::new(ArcSwap::from_pointee(feeds)))
+    }
+
+    /// What is shown of the objects of a kind, in a namespace or everywhere. Who knows them all knows those of a namespace.
+    pub fn get(&self, kind: &Kind, namespace: Option<&str>) -> Option<Shown> {
+        let feeds = self.0.load();
+        let all = feeds.get(&FeedId::of(kind, None));
+        if let Some(all) = all.filter(|all| namespace.is_none() || all.moment().is_some()) {
+            return Some(all.clone());
+        }
+        let own = namespace.and_then(|namespace| feeds.get(&FeedId::of(kind, Some(namespace))));
+        own.or(all).cloned()
+    }
+}
+
+impl Keeper {
+    /// A keeper of nothing but namespaces, which every request needs. `loading` is what has to be loaded before it is known which
+    /// rules there are.
+    pub fn new(
+        runtime: Runtime,
+        metrics: EngineMetrics,
+        in_force: InForce,
+        updates: mpsc::Sender<Update>,
+        loading: Vec<Part>,
+    ) -> Keeper {
+        let (caches, feeds, tasks) = (Caches::default(), HashMap::new(), JoinSet::new());
+        let (changed, told, start) = (Arc::default(), Feeds::default(), Start::Loading(loading));
+        let mut keeper = Keeper { runtime, metrics, in_force, updates, caches, start, feeds, tasks, changed, told };
+        keeper.arrange(&Needs::new());
+        keeper
+    }
+
+    /// What others see of the objects.
+    pub fn caches(&self) -> Caches {
+        self.caches.clone()
+    }
+
+    /// Follows what the rules need, until the end.
+    pub async fn run(mut self) {
+        let mut numbers = self.in_force.numbers();
+        let mut needs = self.needs().await;
+        loop {
+            self.arrange(&needs);
+            if self.tell().await.is_err() {
+                return;
+            }
+            self.note_start();
+            let next = self.next_look();
+            tokio::select! {
+                changed = numbers.changed() => match changed {
+                    Ok(()) => needs = self.needs().await,
+                    Err(_) => return,
+                },
+                () = self.changed.notified() => {}
+                () = sleep_until(next) => {}
+                Some(Err(error)) = self.tasks.join_next() => {
+                    if let Ok(panic) = error.try_into_panic() {
+                        std::panic::resume_unwind(panic);
+                    }
+                }
+                () = self.runtime.shutdown.cancelled() => return,
+            }
+        }
+    }
+
+    /// What the rules need. With thousands of them that takes a while, and workers have requests to answer.
+    async fn needs(&self) -> Needs {
+        let snapshot = self.in_force.now();
+        match tokio::task::spawn_blocking(move || snapshot.looked_up()).await {
+            Ok(needs) => needs,
+            Err(error) => std::panic::resume_unwind(error.into_panic()),
+        }
+    }
+
+    /// Starts the feeds that are needed, and ends those that nothing has needed for a while.
+    fn arrange(&mut self, needs: &Needs) {
+        let namespaces = Kinds::builtin().get("", "Namespace").expect("the table of Kubernetes has it");
+        let mut wanted = BTreeMap::from([(FeedId::of(namespaces, None), namespaces)]);
+        for (kind, reach) in needs {
+            wanted.extend(self.wanted(kind, reach).into_iter().map(|id| (id, kind)));
+        }
+        let running = self.feeds.len();
+        for (id, kind) in &wanted {
+            if !self.feeds.contains_key(id) {
+                self.begin(id, kind);
+            }
+        }
+        let now = Instant::now();
+        let started = self.feeds.len() - running;
+        self.feeds.retain(|id, feed| {
+            feed.unneeded = if wanted.contains_key(id) { None } else { feed.unneeded.or(Some(now)) };
+            let is_over = feed.unneeded.is_some_and(|since| now >= since + LINGER);
+            if is_over {
+                feed.end.cancel();
+            }
+            !is_over
+        });
+        if started > 0 || self.feeds.len() < running + started {
+            let shown = self.feeds.iter().map(|(id, feed)| (id.clone(), feed.shown.clone()));
+            self.caches.0.store(Arc::new(shown.collect()));
+        }
+    }
+
+    /// The feeds that a kind needs. What takes the place of another feed is wanted beside it until its objects are at hand.
+    fn wanted(&self, kind: &Kind, reach: &Reach) -> BTreeSet<FeedId> {
+        let all = FeedId::of(kind, None);
+        let own: Vec<FeedId> = reach.namespaces.keys().map(|namespace| FeedId::of(kind, Some(namespace))).collect();
+        let state = |id: &FeedId| self.feeds.get(id).map(|feed| feed.state());
+        let is_for_all = !reach.cluster.is_empty() || own.len() > NAMESPACES;
+        let mut wanted = BTreeSet::new();
+        if is_for_all || (state(&all).is_some() && own.iter().any(|id| state(id) != Some(FeedState::Synced))) {
+            wanted.insert(all.clone());
+        }
+        match state(&all) {
+            Some(FeedState::Synced) if is_for_all => {}
+            // Those that run go on, and no others begin: the objects of all namespaces will be there soon.
+            None | Some(FeedState::Syncing) if is_for_all => {
+                wanted.extend(own.into_iter().filter(|id| self.feeds.contains_key(id)));
+            }
+            _ => wanted.extend(own),
+        }
+        wanted
+    }
+
+    fn begin(&mut self, id: &FeedId, kind: &Arc<Kind>) {
+        let source = Source { kind: Arc::clone(kind), namespace: id.namespace.clone() };
+        let (store, end) = (Store::default(), self.runtime.shutdown.child_token());
+        let running = Running { shown: store.shown(), end: end.clone(), unneeded: None };
+        let runtime = Runtime { shutdown: end, ..self.runtime.clone() };
+        self.tasks.spawn(feed::follow(source, store, runtime, self.metrics.clone(), Arc::clone(&self.changed)));
+        self.feeds.insert(id.clone(), running);
+    }
+
+    /// Tells the index what is at hand, if that is something else than before.
+    async fn tell(&mut self) -> Result<(), mpsc::error::SendError<Update>> {
+        let states = Feeds::new(self.feeds.iter().map(|(id, feed)| (id.clone(), feed.state())));
+        if states == self.told {
+            return Ok(());
+        }
+        self.told = states.clone();
+        self.updates.send(Update::Feeds(Arc::new(states))).await
+    }
+
+    /// Says that the start is over, once no rule waits for objects that may still come.
+    fn note_start(&mut self) {
+        let health = &self.runtime.health;
+        if let Start::Loading(parts) = &self.start
+            && parts.iter().all(|part| health.is_loaded(part))
+        {
+            self.start = Start::Syncing(Instant::now());
+        }
+        let Start::Syncing(since) = self.start else { return };
+        let snapshot = self.in_force.now();
+        let is_refused = |rule| self.told.lack(rule).is_some_and(|lack| lack.refusal.is_some());
+        if since.elapsed() >= PATIENCE || snapshot.starved().iter().all(|rule| is_refused(rule)) {
+            health.loaded(&Part::Caches);
+            self.start = Start::Over;
+        }
+    }
+
+    /// When it is looked again although nobody tells that anything is different.
+    fn next_look(&self) -> Instant {
+        let now = Instant::now();
+        if !matches!(self.start, Start::Over) {
+            return now + STARTING;
+        }
+        let ends = self.feeds.values().filter_map(|feed| feed.unneeded).map(|since| since + LINGER);
+        ends.min().unwrap_or(now + LINGER)
+    }
+}
+
+impl Running {
+    fn state(&self) -> FeedState {
+        match self.shown.now() {
+            _ if self.shown.moment().is_some() => FeedState::Synced,
+            Seen::Refused(reason) => FeedState::Refused(reason),
+            _ => FeedState::Syncing,
+        }
+    }
+}
