@@ -174,6 +174,19 @@ fn number(random: &mut Random, depth: usize) -> String {
     }
 }
 
+fn amount(random: &mut Random) -> String {
+    let path = *random.pick(&QUANTITIES);
+    let default = *random.pick(&["0", "0.5", "\"0\"", "\"\"", "spec.priority"]);
+    match random.below(8) {
+        0 => format!("({path} ?? {default})"),
+        1 => format!("sum(spec.containers, .resources.limits.cpu ?? {default})"),
+        2 => format!("sum(map(spec.containers, .resources.requests.memory), # ?? {default})"),
+        3 => format!("(({path} ?? {default}) + ({} ?? {default}))", random.pick(&QUANTITIES)),
+        4 => format!("({path} * ({} / {path}))", random.pick(&QUANTITIES)),
+        _ => path.to_owned(),
+    }
+}
+
 fn list(random: &mut Random) -> &'static str {
     random.pick::<&str>(&LISTS)
 }
@@ -210,7 +223,13 @@ fn simple(random: &mut Random, depth: usize) -> String {
         1 => format!("{} {order} {}", text(random, depth), text(random, depth)),
         2 => format!("{} {order} 1000", number(random, depth)),
         3 => format!("{} {order} {}", number(random, depth), number(random, depth)),
-        4 => format!("{} {order} {}", random.pick(&QUANTITIES), random.pick(&["\"1Gi\"", "\"100m\"", QUANTITIES[0]])),
+        4 => {
+            let other = match random.below(3) {
+                0 => amount(random),
+                _ => (*random.pick(&["\"1Gi\"", "\"100m\""])).to_owned(),
+            };
+            format!("{} {order} {other}", amount(random))
+        }
         _ => format!("{} {} nil", list(random), random.pick(&["==", "!="])),
     }
 }

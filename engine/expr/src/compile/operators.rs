@@ -142,6 +142,7 @@ impl<'s> Compiler<'s> {
         };
         let second = || self.shown(second);
         self.require(first, &left, nothing, |left| format!("({left}) {} {}", name_of(first_operator), second()))?;
+        self.refuse_unclear_amount(&left)?;
         let mut known = left.known.clone();
         let mut rest = Vec::with_capacity(links.len());
         for (index, (operator, at, right_id)) in links.iter().enumerate() {
@@ -149,6 +150,7 @@ impl<'s> Compiler<'s> {
             self.refuse_hidden(*right_id, &right)?;
             let nothing = if known.kind == Type::TEXT && *operator == Binary::Add { "\"\"" } else { "0" };
             self.require(*right_id, &right, nothing, |right| format!("… {} ({right})", name_of(*operator)))?;
+            self.refuse_unclear_amount(&right)?;
             if !self.strict && matches!(operator, Binary::Add | Binary::Subtract) {
                 if known.kind == Type::QUANTITY {
                     right = self.as_quantity(*right_id, right)?;
@@ -418,6 +420,8 @@ fn arithmetic_type(operator: Binary, left: Type, right: Type) -> Option<Type> {
             (Type::TIME, Type::DURATION) | (Type::DURATION, Type::TIME) => Some(Type::TIME),
             (Type::DURATION, Type::DURATION) => Some(Type::DURATION),
             (Type::QUANTITY, Type::QUANTITY) => Some(Type::QUANTITY),
+            // Nothing else can be added to an amount.
+            (Type::QUANTITY, other) | (other, Type::QUANTITY) if other.is_unknown() => Some(Type::QUANTITY),
             _ => {
                 let kinds = [Type::INT, Type::FLOAT, Type::TEXT, Type::TIME, Type::DURATION, Type::QUANTITY];
                 fits_some(left, right, &kinds, Type::UNKNOWN)
@@ -428,6 +432,7 @@ fn arithmetic_type(operator: Binary, left: Type, right: Type) -> Option<Type> {
             (Type::TIME, Type::TIME) | (Type::DURATION, Type::DURATION) => Some(Type::DURATION),
             (Type::TIME, Type::DURATION) => Some(Type::TIME),
             (Type::QUANTITY, Type::QUANTITY) => Some(Type::QUANTITY),
+            (Type::QUANTITY, other) | (other, Type::QUANTITY) if other.is_unknown() => Some(Type::QUANTITY),
             _ => {
                 let kinds = [Type::INT, Type::FLOAT, Type::TIME, Type::DURATION, Type::QUANTITY];
                 fits_some(left, right, &kinds, Type::UNKNOWN)

@@ -181,6 +181,9 @@ impl<'s> Compiler<'s> {
             self.require(id, &body, "…", |body| format!("reduce(…, {body})"))?;
         }
         let is_ordered = matches!(predicate, Predicate::Sum | Predicate::SortBy);
+        if is_ordered {
+            self.refuse_unclear_amount(&body)?;
+        }
         if is_ordered && body.known.kind == Type::QUANTITY { self.as_quantity(id, body) } else { Ok(body) }
     }
 
