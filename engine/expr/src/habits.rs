@@ -10,7 +10,7 @@ use crate::{
     value::{Network, version::Range},
 };
 
-pub(crate) use self::rewrite::{MAX_SHOWN, Receiver, over_keys, rewritten, without_variable, written_here};
+pub(crate) use self::rewrite::{MAX_SHOWN, Receiver, over_keys, rewritten, with_outer, without_variable, written_here};
 
 /// How something is said here.
 #[derive(Clone, Copy, Debug, PartialEq)]

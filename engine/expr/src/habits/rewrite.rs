@@ -52,6 +52,19 @@ pub(crate) fn without_variable<'s>(tree: &Tree<'s>, name: &'s str, operands: [Id
     rewriter.shown(id)
 }
 
+/// A predicate whose element gets a name, which stands in place of an element further in. None if there is too much of it.
+pub(crate) fn with_outer<'s>(tree: &Tree<'s>, name: &'s str, predicate: Id, element: Id) -> Option<String> {
+    let Kind::Builtin { arguments, .. } = tree.kind(predicate) else { return None };
+    let is_body = |id: &&Id| matches!(tree.kind(**id), Kind::Predicate(_));
+    let place = *arguments.iter().find(is_body)?;
+    let mut rewriter = Rewriter::new(tree);
+    rewriter.tree.nodes[element.0 as usize].kind = Kind::Identifier(name);
+    let value = rewriter.push(Kind::Pointer(""));
+    let body = rewriter.push(Kind::Let { name, value, body: inside(tree, place) });
+    rewriter.tree.nodes[place.0 as usize].kind = Kind::Predicate(body);
+    rewriter.shown(predicate)
+}
+
 /// A predicate over a map, as one over its keys: `.key` is the element, and `.value` what the map has for it. None if there is too
 /// much of it.
 pub(crate) fn over_keys<'s>(tree: &Tree<'s>, name: &'s str, map: Id, body: Id) -> Option<String> {

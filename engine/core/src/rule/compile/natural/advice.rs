@@ -1,6 +1,6 @@
 //! Advice that was once poor: rules that were accepted and did something else, and errors that led nowhere.
 
-use super::{check, check_accepted};
+use super::{DEPLOYMENT, INGRESS, POLICY, check, check_accepted};
 
 #[test]
 fn a_number_beside_an_amount_is_one() {
@@ -21,5 +21,36 @@ fn a_number_beside_an_amount_is_one() {
             (r#"sum(spec.containers, .resources.limits.cpu ?? "") > "4""#, "may be a quantity or a text"),
             (r#"sum(map(spec.containers, .resources.requests.memory)) > "8Gi""#, "# ?? 0)` to count them as 0"),
         ],
+    );
+}
+
+#[test]
+fn a_kind_is_that_of_the_object() {
+    check(
+        DEPLOYMENT,
+        &[
+            (r#"request.kind.kind == "Deployment""#, "write `object.kind`"),
+            (r#"request.requestKind.kind == "Deployment""#, "write `object.kind`"),
+            (r#"request.resource.resource == "Deployment""#, "write `object.kind`"),
+            (r#"request.kind.version == "apps/v1""#, "write `object.apiVersion`"),
+        ],
+    );
+}
+
+#[test]
+fn an_element_further_out_gets_a_name() {
+    check(
+        INGRESS,
+        &[(
+            "not all(object.spec.rules, any(object.spec.tls, #.host in .hosts))",
+            "`all(object.spec.rules, let outer = #; any(object.spec.tls, outer.host in .hosts))`",
+        )],
+    );
+    check(
+        POLICY,
+        &[(
+            "any(object.spec.ingress, any(.from, .podSelector == nil && len(.ports) == 0))",
+            "`any(object.spec.ingress, let outer = #; any(.from, .podSelector == nil && len(outer.ports) == 0))`",
+        )],
     );
 }
