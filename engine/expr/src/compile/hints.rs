@@ -244,13 +244,15 @@ impl<'s> Compiler<'s> {
     /// A function of another language that belongs to a name: `Object.keys(x)`.
     pub(super) fn habitual_namespace(&self, id: Id, base: Id, name: &str) -> Option<Error> {
         let Syntax::Identifier(owner) = self.tree.kind(base) else { return None };
-        if !self.is_unknown_name(owner) {
+        let Syntax::Call { arguments, .. } = self.tree.kind(id) else { return None };
+        let function = habits::function_of(owner, name, arguments.len())?;
+        // Rego's `object` is a library, and ours is what is judged.
+        let is_library = self.is_unknown_name(owner) || function == habits::Ours::ElementOr;
+        if self.strict || !is_library || self.variable(owner).is_some() {
             return None;
         }
-        let function = format!("{owner}.{name}");
-        habits::function(&function)?;
         let ours = habits::rewritten(self.tree, id, Receiver::Unknown)?;
-        Some(self.error(self.at(id), format!("unknown function `{function}`: write `{ours}`")))
+        Some(self.error(self.at(id), format!("unknown function `{owner}.{name}`: write `{ours}`")))
     }
 
     /// A method that is called on what another method gives. It is told as a whole, and not method by method.

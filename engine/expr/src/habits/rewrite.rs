@@ -211,7 +211,7 @@ impl<'s> Rewriter<'s> {
             Kind::Member { base, property, .. } => {
                 let (base, Kind::Text(name)) = (*base, self.tree.kind(*property)) else { return None };
                 let function = match self.tree.kind(base) {
-                    Kind::Identifier(owner) => super::function(&format!("{owner}.{name}")),
+                    Kind::Identifier(owner) => super::function_of(owner, name, operands.len()),
                     _ => None,
                 };
                 match function {
@@ -242,17 +242,23 @@ impl<'s> Rewriter<'s> {
                 Kind::Binary(Binary::NotEqual, *operand, self.push(Kind::Nil))
             }
             (Ours::ElementOr, [base, key, default]) => {
-                let property = Kind::Member { base: *base, property: *key, optional: false, method: false };
-                let element = self.push(property);
-                match self.tree.kind(*default) {
+                // Rego has a list for a field of a field.
+                let keys = match self.tree.kind(*key) {
+                    Kind::Array(keys) if !keys.is_empty() => keys.clone(),
+                    _ => vec![*key],
+                };
+                let element = keys.into_iter().fold(*base, |base, property| {
+                    self.push(Kind::Member { base, property, optional: false, method: false })
+                });
+                let is_nothing = match self.tree.kind(*default) {
                     // What is missing has every field and no element.
-                    Kind::Map(pairs) if pairs.is_empty() => self.tree.kind(element).clone(),
-                    Kind::Array(elements) if elements.is_empty() => self.tree.kind(element).clone(),
-                    Kind::Bool(false) | Kind::Nil => {
-                        self.presences.push(id);
-                        Kind::Binary(Binary::NotEqual, element, self.push(Kind::Nil))
-                    }
-                    _ => Kind::Binary(Binary::Coalesce, element, *default),
+                    Kind::Map(pairs) => pairs.is_empty(),
+                    Kind::Array(elements) => elements.is_empty(),
+                    kind => matches!(kind, Kind::Nil | Kind::Identifier("nil")),
+                };
+                match is_nothing {
+                    true => self.tree.kind(element).clone(),
+                    false => Kind::Binary(Binary::Coalesce, element, *default),
                 }
             }
             (Ours::Predicate(name), [_, _, _]) => return self.with_variable(name, operands),

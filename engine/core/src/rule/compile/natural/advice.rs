@@ -38,6 +38,19 @@ fn a_kind_is_that_of_the_object() {
 }
 
 #[test]
+fn a_library_of_rego_is_no_object() {
+    check(
+        "{kind: Pod}",
+        &[
+            (r#"object.get(metadata.labels, "team", "none") == "none""#, r#"`(metadata.labels.team ?? "none")`"#),
+            (r#"object.get(metadata, ["labels", "a/b"], "x") == "x""#, r#"`(metadata.labels["a/b"] ?? "x")`"#),
+            (r#"object.get(spec, "hostNetwork", false)"#, "`(spec.hostNetwork ?? false)`"),
+            (r#"object.get(metadata.labels, "team", null) == "a""#, "write `metadata.labels.team`"),
+        ],
+    );
+}
+
+#[test]
 fn an_element_further_out_gets_a_name() {
     check(
         INGRESS,
