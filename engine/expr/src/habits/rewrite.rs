@@ -230,6 +230,9 @@ impl<'s> Rewriter<'s> {
 
     fn said(&mut self, id: Id, ours: Ours, operands: &[Id], receiver: Receiver) -> Option<Kind<'s>> {
         Some(match (ours, operands) {
+            (Ours::Predicate(name), [map, key, value, body]) if receiver != Receiver::Collection => {
+                return self.with_pair(name, *map, [*key, *value], *body);
+            }
             (Ours::Predicate(_), [map, rest @ ..]) if receiver == Receiver::Map => {
                 // Elsewhere the elements of a map are its keys.
                 let keys = self.push(Kind::Builtin { name: "keys", arguments: vec![*map] });
@@ -376,6 +379,30 @@ impl<'s> Rewriter<'s> {
         self.variables += 1;
         let body = self.push(Kind::Predicate(body));
         Some(Kind::Builtin { name, arguments: vec![*list, body] })
+    }
+
+    /// `map.any(k, v, k == "x" && v == "y")`, where `k` is the key and `v` what the map has for it.
+    fn with_pair(&mut self, name: &'s str, map: Id, pair: [Id; 2], body: Id) -> Option<Kind<'s>> {
+        let [Kind::Identifier(key), Kind::Identifier(value)] = pair.map(|id| self.tree.kind(id).clone()) else {
+            return None;
+        };
+        let mut rest = vec![body];
+        while let Some(id) = rest.pop() {
+            match self.tree.kind(id).clone() {
+                Kind::Identifier(used) if used == key => self.tree.nodes[id.0 as usize].kind = Kind::Pointer(""),
+                Kind::Identifier(used) if used == value => {
+                    let property = self.push(Kind::Pointer(""));
+                    let member = Kind::Member { base: map, property, optional: false, method: false };
+                    self.tree.nodes[id.0 as usize].kind = member;
+                }
+                // What `#` is in there is another element.
+                Kind::Predicate(_) => return None,
+                kind => kind.each_child(|child| rest.push(child)),
+            }
+        }
+        self.variables += 1;
+        let keys = self.push(Kind::Builtin { name: "keys", arguments: vec![map] });
+        Some(self.predicate(name, keys, body))
     }
 
     fn push(&mut self, kind: Kind<'s>) -> Id {

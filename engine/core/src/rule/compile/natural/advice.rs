@@ -67,3 +67,17 @@ fn an_element_further_out_gets_a_name() {
         )],
     );
 }
+
+#[test]
+fn the_pairs_of_a_map_are_its_keys() {
+    check(
+        INGRESS,
+        &[
+            (
+                r#"metadata.annotations.any(k, v, k endsWith "-snippet" && v != "")"#,
+                r#"`any(keys(metadata.annotations), # endsWith "-snippet" && metadata.annotations[#] != "")`"#,
+            ),
+            (r#"object.metadata.labels.exists(k, v, k == "a")"#, r#"`any(keys(object.metadata.labels), # == "a")`"#),
+        ],
+    );
+}
