@@ -13,7 +13,7 @@ use crate::{
     builtins,
     error::Error,
     habits::{self, Receiver},
-    parse::is_word,
+    parse::{element_meant, is_word},
     schema::Hint,
     suggest,
     types::Type,
@@ -56,6 +56,11 @@ impl<'s> Compiler<'s> {
         }
         if builtins::find(name).is_some() || builtins::find_ours(name).is_some() {
             return error(format!(": `{name}` is a function, write `{name}(…)`"));
+        }
+        if name == "_"
+            && let Some(ours) = element_meant(self.source)
+        {
+            return error(format!(": write `{ours}`"));
         }
         if name == "_" {
             return error(": write `any(list, …)` to ask all elements of a list".to_owned());

@@ -342,6 +342,9 @@ impl<'s> Compiler<'s> {
         let (name, left, right) = (name_of(operator), left.kind, right.kind);
         let hint = match (left, right) {
             _ if self.strict => String::new(),
+            (Type::NETWORK, Type::TEXT) if operator == Binary::Contains => {
+                format!(": write `{} in {}`", self.shown(right_id), self.shown(left_id))
+            }
             (Type::QUANTITY | Type::VERSION | Type::NETWORK, Type::TEXT) => {
                 format!(": the text of a {left} is `string(…)`")
             }

@@ -143,6 +143,10 @@ impl<'s> Rewriter<'s> {
             Kind::Binary(Binary::Or { .. }, left, right) if self.is_default(*left, *right) => {
                 Some(Kind::Binary(Binary::Coalesce, *left, *right))
             }
+            // What is asked of each element of a list, of the list.
+            Kind::Binary(Binary::Contains | Binary::Equal, list, part) if self.is_projection(*list, *part) => {
+                Some(Kind::Binary(Binary::In, *part, *list))
+            }
             Kind::Binary(operator, left, right) => self.ordered(*operator, *left, *right),
             Kind::Call { callee, arguments } if arguments.iter().all(|argument| argument.name.is_none()) => {
                 self.called(id, *callee, arguments.clone(), receiver)
@@ -269,6 +273,7 @@ impl<'s> Rewriter<'s> {
             (Ours::Builtin(name), [_, ..]) => Kind::Builtin { name, arguments: operands.into() },
             (Ours::Operator(operator), [left, right]) => Kind::Binary(operator, *left, *right),
             (Ours::Flipped(operator), [right, left]) => Kind::Binary(operator, *left, *right),
+            (Ours::Holds, [whole, part]) if let Some(kind) = self.held_by_some(*whole, *part) => kind,
             (Ours::Holds, [whole, part]) => match receiver {
                 Receiver::Collection | Receiver::Map | Receiver::Network => Kind::Binary(Binary::In, *part, *whole),
                 Receiver::Unknown if self.is_list(*whole) => Kind::Binary(Binary::In, *part, *whole),
@@ -324,16 +329,36 @@ impl<'s> Rewriter<'s> {
         }
     }
 
+    /// Whether something is compared with a list of fields of elements, and can only be one of them.
+    fn is_projection(&self, list: Id, part: Id) -> bool {
+        matches!(self.tree.kind(list), Kind::Builtin { name: "map", .. })
+            && matches!(self.tree.kind(part), Kind::Text(_) | Kind::Integer(_))
+    }
+
     /// Whether something is a list or a network by how it is written.
     fn is_list(&self, id: Id) -> bool {
         match self.tree.kind(id) {
             Kind::Array(_) => true,
             Kind::Call { callee, .. } => matches!(self.tree.kind(*callee), Kind::Identifier("cidr")),
             Kind::Builtin { name, .. } => {
-                matches!(*name, "map" | "filter" | "split" | "keys" | "values" | "sort" | "uniq")
+                matches!(*name, "map" | "filter" | "flatten" | "split" | "keys" | "values" | "sort" | "uniq")
             }
             _ => false,
         }
+    }
+
+    /// Whether some list of a list of lists holds something: `flatten(map(list, .names))`.
+    fn held_by_some(&mut self, whole: Id, part: Id) -> Option<Kind<'s>> {
+        let Kind::Builtin { name: "flatten", arguments } = self.tree.kind(whole) else { return None };
+        let Kind::Builtin { name: "map", arguments } = self.tree.kind(*arguments.first()?) else { return None };
+        let [list, body] = arguments[..] else { return None };
+        // Something else would be another element in there.
+        if !matches!(self.tree.kind(part), Kind::Text(_) | Kind::Integer(_)) {
+            return None;
+        }
+        let holder = inside(&self.tree, body);
+        let held = self.push(Kind::Binary(Binary::In, part, holder));
+        Some(self.predicate("any", list, held))
     }
 
     fn predicate(&mut self, name: &'s str, list: Id, body: Id) -> Kind<'s> {

@@ -51,6 +51,39 @@ fn a_library_of_rego_is_no_object() {
 }
 
 #[test]
+fn lists_in_lists_are_asked_one_by_one() {
+    check(
+        "{kind: Pod}",
+        &[
+            ("contains(spec.containers[].args[], '--x')", r#"`any(spec.containers, "--x" in .args)`"#),
+            ("contains(spec.containers[*].args[], '--x')", r#"`any(spec.containers, "--x" in .args)`"#),
+            ("contains(spec.containers[].image, 'a')", r#"`"a" in map(spec.containers, .image)`"#),
+            (
+                "contains(spec.containers[].ports[].name, 'a')",
+                r#"`"a" in map(flatten(map(spec.containers, .ports)), .name)`"#,
+            ),
+            ("length(spec.containers[].ports[]) > 0", "`len(flatten(map(spec.containers, .ports))) > 0`"),
+        ],
+    );
+}
+
+#[test]
+fn a_regular_expression_between_slashes_is_a_text() {
+    check(
+        "{kind: Pod}",
+        &[
+            ("!/^a/.test(metadata.name)", r#"`!(metadata.name matches "^a")`"#),
+            (r"spec.hostPID && /^[a/]\d+$/i.test(metadata.name)", r#"metadata.name matches "(?i)^[a/]\\d+$"`"#),
+            (
+                r"spec.containers.some(c => !/^ghcr\.io\//.test(c.image))",
+                r#"`any(spec.containers, !(.image matches "^ghcr\\.io/"))`"#,
+            ),
+            (r#"/it's "a"/.test(metadata.name)"#, r#"`metadata.name matches "it's \"a\""`"#),
+        ],
+    );
+}
+
+#[test]
 fn an_element_further_out_gets_a_name() {
     check(
         INGRESS,
@@ -78,6 +111,23 @@ fn the_pairs_of_a_map_are_its_keys() {
                 r#"`any(keys(metadata.annotations), # endsWith "-snippet" && metadata.annotations[#] != "")`"#,
             ),
             (r#"object.metadata.labels.exists(k, v, k == "a")"#, r#"`any(keys(object.metadata.labels), # == "a")`"#),
+        ],
+    );
+}
+
+#[test]
+fn what_is_asked_of_all_elements_is_asked_by_any() {
+    check(
+        "{kind: Service}",
+        &[
+            ("object.spec.ports[_].port == 22", "`any(object.spec.ports, .port == 22)`"),
+            ("object.spec.ports[*].port contains 22", "`22 in map(object.spec.ports, .port)`"),
+            ("object.spec.ports[].name == \"ssh\"", "`\"ssh\" in map(object.spec.ports, .name)`"),
+            (
+                "cidr(\"10.0.0.0/8\") contains object.spec.loadBalancerIP",
+                "`object.spec.loadBalancerIP in cidr(\"10.0.0.0/8\")`",
+            ),
+            ("metadata.name !~ \"^a\"", "`metadata.name not matches \"^a\"`"),
         ],
     );
 }
