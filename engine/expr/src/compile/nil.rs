@@ -252,7 +252,7 @@ impl<'s> Compiler<'s> {
     }
 
     /// Whether a value depends on nothing that is read.
-    fn is_fixed(&self, op: &Op) -> bool {
+    pub(super) fn is_fixed(&self, op: &Op) -> bool {
         match &op.kind {
             Kind::Constant(_) => true,
             Kind::Variable(variable) => self.fixed[usize::from(*variable)],

@@ -202,6 +202,7 @@ impl<'s> Compiler<'s> {
                     self.note_compared(*at, *operator, (left_id, &left), (*right_id, &right));
                     let (left, right) = self.read_alike(*operator, (left_id, left), (*right_id, right))?;
                     self.warn_of_letters(*at, *operator, (left_id, &left), (*right_id, &right));
+                    self.warn_of_reversal(*at, *operator, left_id, (*right_id, &right));
                     self.relation(*at, *operator, (left_id, left), (*right_id, right))?
                 }
             };

@@ -1,6 +1,6 @@
 //! Advice that was once poor: rules that were accepted and did something else, and errors that led nowhere.
 
-use super::{DEPLOYMENT, INGRESS, POLICY, check, check_accepted};
+use super::{DEPLOYMENT, INGRESS, POLICY, check, check_accepted, check_warned};
 
 #[test]
 fn a_number_beside_an_amount_is_one() {
@@ -81,6 +81,28 @@ fn a_regular_expression_between_slashes_is_a_text() {
             (r#"/it's "a"/.test(metadata.name)"#, r#"`metadata.name matches "it's \"a\""`"#),
         ],
     );
+}
+
+#[test]
+fn operands_in_the_wrong_order_are_told() {
+    check_warned(
+        "{kind: Pod}",
+        &[
+            (r#""nginx" startsWith container.image"#, r#"`container.image startsWith "nginx"`"#),
+            (r#"":latest" not endsWith container.image"#, r#"`container.image not endsWith ":latest"`"#),
+            (r#""nginx" contains container.image"#, r#"`container.image contains "nginx"`"#),
+            (r#""^nginx" matches container.image"#, r#"`container.image matches "^nginx"`"#),
+            (r#""dev,prod" contains metadata.labels.env"#, r#"`metadata.labels.env in ["dev", "prod"]`"#),
+            (r#"any(["a.io/", "b.io/"], # startsWith container.image)"#, "`container.image startsWith #`"),
+        ],
+    );
+    for rule in [
+        r#"any(["a.io/", "b.io/"], container.image startsWith #)"#,
+        r#"container.image startsWith metadata.labels.registry"#,
+        r#"(metadata.labels.a ?? "") contains metadata.name"#,
+    ] {
+        assert_eq!(super::told("gvk: [{kind: Pod}]", rule), "", "{rule}");
+    }
 }
 
 #[test]
