@@ -162,8 +162,10 @@ fn text(random: &mut Random, depth: usize) -> String {
 
 fn number(random: &mut Random, depth: usize) -> String {
     let path = *random.pick(&NUMBERS);
-    match random.below(8) {
+    match random.below(9) {
         _ if depth == 0 => path.to_owned(),
+        // The length of something may be 0, and the remainder by that fails for what is there too.
+        6 => format!("(100 % (spec.priority ?? {}))", random.pick(&["0", "1"])),
         0 => format!("({} + 1)", number(random, depth - 1)),
         1 => format!("({} ?? 0)", number(random, depth - 1)),
         2 => format!("-{}", number(random, depth - 1)),

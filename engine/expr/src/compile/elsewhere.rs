@@ -183,6 +183,31 @@ impl<'s> Compiler<'s> {
         })
     }
 
+    /// Whether a path leads to a field that everything has that its root may be. Of several kinds some may have no such field.
+    pub(super) fn is_of_all(&self, id: Id) -> bool {
+        let (mut names, mut node) = (Vec::new(), id);
+        while let Syntax::Member { base, property, .. } = self.tree.kind(node) {
+            let Syntax::Text(name) = self.tree.kind(*property) else { return true };
+            names.push(name.as_ref());
+            node = *base;
+        }
+        let Syntax::Identifier(root) = self.tree.kind(node) else { return true };
+        let Some(root) = self.schema.root(root) else { return true };
+        let mut form = Form::shaped(&root.shape);
+        for name in names.into_iter().rev() {
+            let mut found = Vec::new();
+            for alternative in form.alternatives() {
+                match alternative.member(self.schema, name) {
+                    Member::None => return false,
+                    Member::Read { form, .. } => found.push(form),
+                    Member::Computed { .. } => return true,
+                }
+            }
+            form = Form::any_of(found);
+        }
+        true
+    }
+
     /// Whether what is meant by a path can be read. What is called is not looked at.
     pub(super) fn may_be_read(&self, path: &str) -> bool {
         path.contains('(') || self.leads_somewhere(path, &[])

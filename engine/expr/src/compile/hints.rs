@@ -110,7 +110,11 @@ impl<'s> Compiler<'s> {
         }
         let read = match (left, right) {
             ((id, Type::TEXT), (_, Type::TIME)) | ((_, Type::TIME), (id, Type::TEXT)) => Some(("date", id)),
-            ((id, Type::TEXT), (_, Type::DURATION)) | ((_, Type::DURATION), (id, Type::TEXT)) => Some(("duration", id)),
+            ((id, Type::TEXT), (_, Type::DURATION)) | ((_, Type::DURATION), (id, Type::TEXT)) => {
+                let is_time =
+                    self.last_name(id).is_some_and(|name| name.ends_with("Timestamp") || name.ends_with("Time"));
+                Some((if is_time { "date" } else { "duration" }, id))
+            }
             _ => None,
         };
         let is_element = |list: Type, other: Type| list.is_array() && list.element() == other;

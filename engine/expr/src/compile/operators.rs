@@ -135,19 +135,25 @@ impl<'s> Compiler<'s> {
         let first_id = first;
         let mut left = self.value(first)?;
         self.refuse_hidden(first, &left)?;
-        let (first_operator, _, second) = links[0];
-        let nothing = match self.tree.kind(second) {
-            Syntax::Text(_) if first_operator == Binary::Add => "\"\"",
-            _ => "0",
-        };
-        let second = || self.shown(second);
-        self.require(first, &left, nothing, |left| format!("({left}) {} {}", name_of(first_operator), second()))?;
-        self.refuse_unclear_amount(&left)?;
         let mut known = left.known.clone();
         let mut rest = Vec::with_capacity(links.len());
         for (index, (operator, at, right_id)) in links.iter().enumerate() {
             let mut right = self.value(*right_id)?;
             self.refuse_hidden(*right_id, &right)?;
+            // A text that is no date yet is missing only after that.
+            if is_unread(known.kind, right.known.kind) && !self.strict {
+                return Err(self.mismatch(*at, *operator, (first_id, &known), (*right_id, &right.known)));
+            }
+            if index == 0 {
+                let nothing = match self.tree.kind(*right_id) {
+                    Syntax::Text(_) if *operator == Binary::Add => "\"\"",
+                    _ => "0",
+                };
+                let whole = |left: &str| format!("({left}) {} {}", name_of(*operator), self.shown(*right_id));
+                self.require(first_id, &left, nothing, whole)?;
+                self.refuse_unclear_amount(&left)?;
+            }
+            self.require_divisor(*operator, *right_id, &right)?;
             let nothing = if known.kind == Type::TEXT && *operator == Binary::Add { "\"\"" } else { "0" };
             self.require(*right_id, &right, nothing, |right| format!("… {} ({right})", name_of(*operator)))?;
             self.refuse_unclear_amount(&right)?;
@@ -195,6 +201,7 @@ impl<'s> Compiler<'s> {
                     }
                     self.refuse_either(*operator, (left_id, &left), (*right_id, &right))?;
                     self.require_order(*operator, (left_id, &left), (*right_id, &right))?;
+                    self.require_default(*operator, (left_id, &left), (*right_id, &right))?;
                     self.check_words(*operator, (left_id, &left), (*right_id, &right))?;
                     self.require_text(*at, *operator, (left_id, &left), (*right_id, &right))?;
                     self.require_number(*operator, (left_id, &left), (*right_id, &right))?;
@@ -202,6 +209,7 @@ impl<'s> Compiler<'s> {
                     self.note_compared(*at, *operator, (left_id, &left), (*right_id, &right));
                     let (left, right) = self.read_alike(*operator, (left_id, left), (*right_id, right))?;
                     self.warn_of_letters(*at, *operator, (left_id, &left), (*right_id, &right));
+                    self.warn_of_nothing_alike(*at, *operator, (left_id, &left), (*right_id, &right));
                     self.warn_of_reversal(*at, *operator, left_id, (*right_id, &right));
                     self.relation(*at, *operator, (left_id, left), (*right_id, right))?
                 }
@@ -386,6 +394,12 @@ fn quantified(operand: Typed<'_>) -> Op {
         kind if operand.known.kind == Type::QUANTITY => Op { kind: Kind::Quantity(Op { kind, at }.into()), at },
         kind => Op { kind, at },
     }
+}
+
+/// Whether a text stands beside a time or a duration, and has to be read as one first.
+fn is_unread(left: Type, right: Type) -> bool {
+    let is_of_time = |kind: Type| matches!(kind, Type::TIME | Type::DURATION);
+    left == Type::TEXT && is_of_time(right) || is_of_time(left) && right == Type::TEXT
 }
 
 fn relation_fits(operator: Binary, left: Type, right: Type) -> bool {

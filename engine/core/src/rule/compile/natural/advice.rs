@@ -2,6 +2,8 @@
 
 use super::{DEPLOYMENT, INGRESS, POLICY, check, check_accepted, check_warned};
 
+const HPA: &str = "{group: autoscaling, kind: HorizontalPodAutoscaler}";
+
 #[test]
 fn a_number_beside_an_amount_is_one() {
     check_accepted(
@@ -103,6 +105,76 @@ fn operands_in_the_wrong_order_are_told() {
     ] {
         assert_eq!(super::told("gvk: [{kind: Pod}]", rule), "", "{rule}");
     }
+}
+
+#[test]
+fn what_is_missing_twice_is_equal() {
+    let probes = "container.livenessProbe.httpGet.path == container.readinessProbe.httpGet.path";
+    let advice = format!("`container.livenessProbe.httpGet.path != nil && {probes}`");
+    check_warned("{kind: Pod}", &[(probes, &advice)]);
+    for rule in [
+        &format!("not ({probes})"),
+        &format!("container.livenessProbe.httpGet.path != nil && {probes}"),
+        "metadata.labels.app != metadata.labels.name",
+        "all(spec.volumes, .configMap.name == .secret.secretName)",
+        "request.operation == \"UPDATE\" && metadata.labels.app == request.oldObject.metadata.labels.app",
+    ] {
+        let told = super::told("gvk: [{kind: Pod}]", rule);
+        assert!(!told.contains("both be missing"), "{rule}\n{told}");
+    }
+}
+
+#[test]
+fn what_counts_without_being_there_is_ordered() {
+    let advice = "`(object.spec.minReplicas ?? 1) >= object.spec.maxReplicas`";
+    check(HPA, &[("object.spec.minReplicas >= object.spec.maxReplicas", advice)]);
+    let both = "`(.failureThreshold ?? 3) > (.periodSeconds ?? 10)`";
+    check("{kind: Pod}", &[("any([container.livenessProbe], .failureThreshold > .periodSeconds)", both)]);
+    check(
+        DEPLOYMENT,
+        &[
+            ("object.spec.replicas == 1", "`(object.spec.replicas ?? 1) == 1`"),
+            ("1 != object.spec.replicas", "`1 != (object.spec.replicas ?? 1)`"),
+            ("object.spec.progressDeadlineSeconds > 300", "`(object.spec.progressDeadlineSeconds ?? 600) > 300`"),
+        ],
+    );
+    check_accepted(
+        DEPLOYMENT,
+        &[
+            "request.operation == \"UPDATE\" && object.spec.replicas < request.oldObject.spec.replicas",
+            "request.operation == \"UPDATE\" && object.spec.replicas != request.oldObject.spec.replicas",
+            "object.spec.replicas > 3 || object.spec.replicas == 0 || object.spec.replicas != 5",
+            "object.spec.replicas == nil || object.spec.replicas == 1",
+            "object.spec.replicas == 1 || object.spec.replicas == nil",
+            "object.spec.progressDeadlineSeconds > 600",
+        ],
+    );
+}
+
+#[test]
+fn nothing_is_divided_by_what_is_missing() {
+    check(
+        "{kind: Pod}",
+        &[
+            (
+                "(container.resources.limits.memory ?? \"0\") / container.resources.requests.memory > 2",
+                "write `container.resources.requests.memory != nil && …` before it",
+            ),
+            ("100 % (spec.activeDeadlineSeconds ?? 0) > 2", "write `spec.activeDeadlineSeconds != nil && …` before it"),
+        ],
+    );
+    let ratio = "container.resources.limits.memory / container.resources.requests.memory > 2";
+    let guarded = "container.resources.limits.memory != nil && container.resources.requests.memory != nil";
+    check_accepted("{kind: Pod}", &[&format!("{guarded} && {ratio}")]);
+}
+
+#[test]
+fn a_date_is_read_before_it_is_missing() {
+    let rows = [
+        ("now() - metadata.creationTimestamp > duration(\"24h\")", "write `date(metadata.creationTimestamp)`"),
+        ("metadata.creationTimestamp + duration(\"24h\") < now()", "write `date(metadata.creationTimestamp)`"),
+    ];
+    check("{kind: Namespace}", &rows);
 }
 
 #[test]
