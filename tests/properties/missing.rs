@@ -162,14 +162,29 @@ fn text(random: &mut Random, depth: usize) -> String {
 
 fn number(random: &mut Random, depth: usize) -> String {
     let path = *random.pick(&NUMBERS);
-    match random.below(8) {
+    match random.below(9) {
         _ if depth == 0 => path.to_owned(),
+        // The length of something may be 0, and the remainder by that fails for what is there too.
+        6 => format!("(100 % (spec.priority ?? {}))", random.pick(&["0", "1"])),
         0 => format!("({} + 1)", number(random, depth - 1)),
         1 => format!("({} ?? 0)", number(random, depth - 1)),
         2 => format!("-{}", number(random, depth - 1)),
         3 => format!("len({})", list(random)),
         4 => format!("count({}, # != nil)", list(random)),
         5 => format!("sum(spec.containers, .ports[0].containerPort ?? {})", number(random, depth - 1)),
+        _ => path.to_owned(),
+    }
+}
+
+fn amount(random: &mut Random) -> String {
+    let path = *random.pick(&QUANTITIES);
+    let default = *random.pick(&["0", "0.5", "\"0\"", "\"\"", "spec.priority"]);
+    match random.below(8) {
+        0 => format!("({path} ?? {default})"),
+        1 => format!("sum(spec.containers, .resources.limits.cpu ?? {default})"),
+        2 => format!("sum(map(spec.containers, .resources.requests.memory), # ?? {default})"),
+        3 => format!("(({path} ?? {default}) + ({} ?? {default}))", random.pick(&QUANTITIES)),
+        4 => format!("({path} * ({} / {path}))", random.pick(&QUANTITIES)),
         _ => path.to_owned(),
     }
 }
@@ -210,7 +225,13 @@ fn simple(random: &mut Random, depth: usize) -> String {
         1 => format!("{} {order} {}", text(random, depth), text(random, depth)),
         2 => format!("{} {order} 1000", number(random, depth)),
         3 => format!("{} {order} {}", number(random, depth), number(random, depth)),
-        4 => format!("{} {order} {}", random.pick(&QUANTITIES), random.pick(&["\"1Gi\"", "\"100m\"", QUANTITIES[0]])),
+        4 => {
+            let other = match random.below(3) {
+                0 => amount(random),
+                _ => (*random.pick(&["\"1Gi\"", "\"100m\""])).to_owned(),
+            };
+            format!("{} {order} {other}", amount(random))
+        }
         _ => format!("{} {} nil", list(random), random.pick(&["==", "!="])),
     }
 }

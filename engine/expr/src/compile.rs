@@ -20,6 +20,7 @@ mod operators;
 mod patterns;
 mod predicates;
 mod readings;
+mod reversed;
 #[cfg(test)]
 mod tests;
 mod words;
@@ -177,6 +178,8 @@ struct Scope<'s> {
     item: Known<'s>,
     /// Whether the elements are texts of the expression, some of which have a `*` or a `?`.
     has_patterns: bool,
+    /// Whether the elements are texts of the expression, and nothing else.
+    has_texts: bool,
     has_index: bool,
     accumulator: Option<Known<'s>>,
     /// Whether the body looks at the element at all.

@@ -10,7 +10,7 @@ use crate::{
     value::{Network, version::Range},
 };
 
-pub(crate) use self::rewrite::{MAX_SHOWN, Receiver, over_keys, rewritten, without_variable, written_here};
+pub(crate) use self::rewrite::{MAX_SHOWN, Receiver, over_keys, rewritten, with_outer, without_variable, written_here};
 
 /// How something is said here.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -35,7 +35,7 @@ pub(crate) enum Ours {
     Slice,
     /// `x[index]`
     Element,
-    /// `x[key] ?? default`, or `x[key] != nil` where the default says only that nothing is there.
+    /// `x[key] ?? default`, or `x[key]` where the default says only that nothing is there.
     ElementOr,
     /// The argument itself.
     Itself,
@@ -86,7 +86,7 @@ pub(crate) const SIGNS: [(&str, &str); 10] = [
 pub(crate) const LENGTHS: [&str; 4] = ["length", "size", "count", "len"];
 
 /// Functions of other languages by their names, and by the names of what they belong to.
-const FUNCTIONS: [(&str, Ours); 101] = [
+const FUNCTIONS: [(&str, Ours); 102] = [
     ("has", Ours::Present),
     ("defined", Ours::Present),
     ("isDefined", Ours::Present),
@@ -146,6 +146,7 @@ const FUNCTIONS: [(&str, Ours); 101] = [
     ("typeof", Ours::Builtin("type")),
     ("type_of", Ours::Builtin("type")),
     ("dyn", Ours::Itself),
+    ("object.get", Ours::ElementOr),
     ("Object.keys", Ours::Builtin("keys")),
     ("Object.values", Ours::Builtin("values")),
     ("Object.entries", Ours::Builtin("toPairs")),
@@ -271,6 +272,12 @@ pub(crate) fn value(name: &str) -> Option<&'static str> {
 /// What a function of another language is here.
 pub(crate) fn function(name: &str) -> Option<Ours> {
     FUNCTIONS.iter().find(|(theirs, _)| *theirs == name).map(|(_, ours)| *ours)
+}
+
+/// The same for one that belongs to a name, with so many arguments: `object.get(x, "a", "b")` is a function of Rego, and
+/// `object.get("a", "b")` a method of Python.
+pub(crate) fn function_of(owner: &str, name: &str, arguments: usize) -> Option<Ours> {
+    function(&format!("{owner}.{name}")).filter(|ours| *ours != Ours::ElementOr || arguments == 3)
 }
 
 /// What a method with so many arguments is here.

@@ -16,6 +16,7 @@ mod token;
 use pest::Parser as _;
 use pest::iterators::Pair;
 
+pub(crate) use self::repair::element_meant;
 pub(crate) use self::token::{is_reserved, is_word};
 use crate::ast::{Id, Kind, Node, Tree};
 use crate::error::{Error, Phase};

@@ -7,7 +7,7 @@ mod tests;
 use portal_expr::Schema;
 
 /// A path that is no path of ours, and what it is here.
-const ANYWHERE: [(&str, &str); 57] = [
+const ANYWHERE: [(&str, &str); 71] = [
     ("oldObject", "request.oldObject"),
     ("old", "request.oldObject"),
     ("userInfo", "request.userInfo"),
@@ -26,6 +26,20 @@ const ANYWHERE: [(&str, &str); 57] = [
     ("userInfo.name", "request.userInfo.username"),
     ("request.userInfo.name", "request.userInfo.username"),
     ("request.kind", "object.kind"),
+    ("request.kind.kind", "object.kind"),
+    ("request.kind.group", "object.apiVersion"),
+    ("request.kind.version", "object.apiVersion"),
+    ("request.requestKind", "object.kind"),
+    ("request.requestKind.kind", "object.kind"),
+    ("request.requestKind.group", "object.apiVersion"),
+    ("request.requestKind.version", "object.apiVersion"),
+    ("request.resource", "object.kind"),
+    ("request.resource.resource", "object.kind"),
+    ("request.resource.group", "object.apiVersion"),
+    ("request.resource.version", "object.apiVersion"),
+    ("request.requestResource", "object.kind"),
+    ("request.requestResource.resource", "object.kind"),
+    ("input.review.kind.kind", "object.kind"),
     ("request.subresource", "request.subResource"),
     ("namespace", "metadata.namespace"),
     ("namespace.name", "metadata.namespace"),

@@ -262,6 +262,9 @@ impl<'a> Compiler<'a> {
                         "a message cannot look anything up: write `let x = …;` in the rule, and `x` in the message";
                     self.error(&["message"], message.to_owned());
                 }
+                if let Some(unfilled) = message.unfilled(rule.declarations(), schema, self.engine) {
+                    self.warning(&["message"], unfilled);
+                }
                 Some(message)
             }
             Err(MessageError::Open(offset)) => {

@@ -1,5 +1,7 @@
 //! What people read when a rule is violated: the rule's own words, with expressions in them.
 
+mod foreign;
+
 use std::fmt::Write as _;
 
 use portal_expr::{Arena, Error, Limits, Moment, Schema, Value};
@@ -83,6 +85,20 @@ impl Message {
         self.parts.iter().filter_map(|part| match part {
             Part::Words(_) => None,
             Part::Expression(inserted) => Some(&*inserted.expression),
+        })
+    }
+
+    /// What is wrong with it if another language would fill something in that this one shows as it stands.
+    pub(crate) fn unfilled(
+        &self,
+        declarations: &str,
+        schema: &Schema,
+        engine: &dyn ExpressionEngine,
+    ) -> Option<String> {
+        let is_expression = |source: &str| compile_behind(declarations, source, schema, engine).is_ok();
+        self.parts.iter().find_map(|part| match part {
+            Part::Words(words) => foreign::unfilled(words, is_expression),
+            Part::Expression(_) => None,
         })
     }
 

@@ -58,6 +58,9 @@ impl<'s> Compiler<'s> {
         }
         let may_be_nil = builtin.may_give_nil(&kinds);
         let has_nil = builtin.gives != Gives::Type && knowns.iter().any(|known| known.has_nil);
+        // The largest of amounts is one.
+        let is_amount = matches!(builtin.name, "max" | "min") && knowns.iter().all(Known::has_quantities);
+        let kind = if is_amount && !self.strict { Type::QUANTITY } else { kind };
         let mut forms: Vec<_> = knowns.into_iter().map(|known| known.form).collect();
         if let (Gives::Member, [_, key]) = (builtin.gives, arguments)
             && let Syntax::Text(field) = self.tree.kind(*key)

@@ -10,6 +10,7 @@ use super::{
 use crate::{
     ast::{Id, Kind as Syntax},
     error::Error,
+    habits,
     schema::{ObjectId, Root},
     suggest,
     types::Type,
@@ -61,13 +62,21 @@ impl<'s> Compiler<'s> {
     fn hint_of_field(&self, base_id: Id, base: &Typed<'s>, name: &str, fields: &[&str]) -> Option<String> {
         let objects: Vec<ObjectId> = base.known.form.alternatives().iter().filter_map(Form::object).collect();
         let own = || objects.iter().flat_map(|id| self.schema.object(*id).fields.keys().map(String::as_str));
-        if let Some(nearest) = suggest::nearest(name, own()) {
-            return Some(format!(", did you mean `{nearest}`?"));
-        }
         let path = match self.shown(base_id) {
             element if element == "#" => String::new(),
             path => path,
         };
+        // What the host says of this very path is right, however near another name is.
+        let told = self.schema.hint(&path_of(&path, &fields[..1])).and_then(|_| self.hinted(&path, fields));
+        if let Some(hint) = told {
+            return Some(hint.to_string());
+        }
+        if let Some(ours) = self.of_outer_element(base_id, fields) {
+            return Some(format!(": it is a field of the element further out, which needs a name: write `{ours}`"));
+        }
+        if let Some(nearest) = suggest::nearest(name, own()) {
+            return Some(format!(", did you mean `{nearest}`?"));
+        }
         let types: Vec<String> = match objects.is_empty() {
             true => vec![base.known.kind.to_string()],
             false => objects.iter().map(|id| self.schema.object(*id).name.clone()).collect(),
@@ -109,6 +118,34 @@ impl<'s> Compiler<'s> {
         if places.is_empty() { (!reason.is_empty()).then_some(reason) } else { Some(write(listed(&places))) }
     }
 
+    /// A predicate whose element has the fields that were looked for in an element further in, with a name for its own.
+    fn of_outer_element(&self, element: Id, fields: &[&str]) -> Option<String> {
+        let Syntax::Pointer("") = self.tree.kind(element) else { return None };
+        let (_, outer) = self.scopes.split_last()?;
+        let has_fields = |form: &Form<'s>| form.object().is_some() && self.resolves(form, fields);
+        let depth = outer.iter().rposition(|scope| scope.item.form.alternatives().iter().any(has_fields))?;
+        let predicates = self.predicates_around(element);
+        let is_taken = |name: &&&str| !self.is_unknown_name(name);
+        let name = ["outer", "around", "one"].iter().find(|name| !is_taken(name))?;
+        habits::with_outer(self.tree, name, *predicates.get(depth)?, element)
+    }
+
+    /// The predicates that a part of the expression is in, from the outside in.
+    fn predicates_around(&self, id: Id) -> Vec<Id> {
+        let mut parents: Vec<Option<Id>> = vec![None; self.tree.nodes.len()];
+        for (index, node) in self.tree.nodes.iter().enumerate() {
+            node.kind.each_child(|child| parents[child.0 as usize] = Some(Id(index as u32)));
+        }
+        let parent_of = |id: &Id| parents[id.0 as usize];
+        let around = std::iter::successors(Some(id), parent_of);
+        let mut predicates: Vec<Id> = around
+            .filter(|id| matches!(self.tree.kind(*id), Syntax::Predicate(_)))
+            .filter_map(|id| parent_of(&id))
+            .collect();
+        predicates.reverse();
+        predicates
+    }
+
     /// Where a field of some root is, as it is written: nothing if there is none, or too many.
     pub(super) fn place_below_roots(&self, fields: &[&str]) -> Option<String> {
         let places = nearest_places(self.search_roots(fields, 0));
@@ -144,6 +181,31 @@ impl<'s> Compiler<'s> {
             Member::Read { form, .. } => form.kind().is_array() || self.resolves(&form, rest),
             Member::Computed { shape, .. } => self.resolves(&Form::shaped(shape), rest),
         })
+    }
+
+    /// Whether a path leads to a field that everything has that its root may be. Of several kinds some may have no such field.
+    pub(super) fn is_of_all(&self, id: Id) -> bool {
+        let (mut names, mut node) = (Vec::new(), id);
+        while let Syntax::Member { base, property, .. } = self.tree.kind(node) {
+            let Syntax::Text(name) = self.tree.kind(*property) else { return true };
+            names.push(name.as_ref());
+            node = *base;
+        }
+        let Syntax::Identifier(root) = self.tree.kind(node) else { return true };
+        let Some(root) = self.schema.root(root) else { return true };
+        let mut form = Form::shaped(&root.shape);
+        for name in names.into_iter().rev() {
+            let mut found = Vec::new();
+            for alternative in form.alternatives() {
+                match alternative.member(self.schema, name) {
+                    Member::None => return false,
+                    Member::Read { form, .. } => found.push(form),
+                    Member::Computed { .. } => return true,
+                }
+            }
+            form = Form::any_of(found);
+        }
+        true
     }
 
     /// Whether what is meant by a path can be read. What is called is not looked at.

@@ -45,6 +45,12 @@ impl Way<'_> {
         self.steps.push(Step::Number);
         self
     }
+
+    /// Whether it leads to the same field as another one, of the same object as it was before, or by a shorter name.
+    pub(super) fn ends_like(&self, other: &Self) -> bool {
+        let are_named = matches!((&self.from, &other.from), (From::Name(_), From::Name(_)));
+        are_named && (self.steps.ends_with(&other.steps) || other.steps.ends_with(&self.steps))
+    }
 }
 
 impl<'s> Compiler<'s> {

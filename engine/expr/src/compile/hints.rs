@@ -13,7 +13,7 @@ use crate::{
     builtins,
     error::Error,
     habits::{self, Receiver},
-    parse::is_word,
+    parse::{element_meant, is_word},
     schema::Hint,
     suggest,
     types::Type,
@@ -56,6 +56,11 @@ impl<'s> Compiler<'s> {
         }
         if builtins::find(name).is_some() || builtins::find_ours(name).is_some() {
             return error(format!(": `{name}` is a function, write `{name}(…)`"));
+        }
+        if name == "_"
+            && let Some(ours) = element_meant(self.source)
+        {
+            return error(format!(": write `{ours}`"));
         }
         if name == "_" {
             return error(": write `any(list, …)` to ask all elements of a list".to_owned());
@@ -105,7 +110,11 @@ impl<'s> Compiler<'s> {
         }
         let read = match (left, right) {
             ((id, Type::TEXT), (_, Type::TIME)) | ((_, Type::TIME), (id, Type::TEXT)) => Some(("date", id)),
-            ((id, Type::TEXT), (_, Type::DURATION)) | ((_, Type::DURATION), (id, Type::TEXT)) => Some(("duration", id)),
+            ((id, Type::TEXT), (_, Type::DURATION)) | ((_, Type::DURATION), (id, Type::TEXT)) => {
+                let is_time =
+                    self.last_name(id).is_some_and(|name| name.ends_with("Timestamp") || name.ends_with("Time"));
+                Some((if is_time { "date" } else { "duration" }, id))
+            }
             _ => None,
         };
         let is_element = |list: Type, other: Type| list.is_array() && list.element() == other;
@@ -244,13 +253,15 @@ impl<'s> Compiler<'s> {
     /// A function of another language that belongs to a name: `Object.keys(x)`.
     pub(super) fn habitual_namespace(&self, id: Id, base: Id, name: &str) -> Option<Error> {
         let Syntax::Identifier(owner) = self.tree.kind(base) else { return None };
-        if !self.is_unknown_name(owner) {
+        let Syntax::Call { arguments, .. } = self.tree.kind(id) else { return None };
+        let function = habits::function_of(owner, name, arguments.len())?;
+        // Rego's `object` is a library, and ours is what is judged.
+        let is_library = self.is_unknown_name(owner) || function == habits::Ours::ElementOr;
+        if self.strict || !is_library || self.variable(owner).is_some() {
             return None;
         }
-        let function = format!("{owner}.{name}");
-        habits::function(&function)?;
         let ours = habits::rewritten(self.tree, id, Receiver::Unknown)?;
-        Some(self.error(self.at(id), format!("unknown function `{function}`: write `{ours}`")))
+        Some(self.error(self.at(id), format!("unknown function `{owner}.{name}`: write `{ours}`")))
     }
 
     /// A method that is called on what another method gives. It is told as a whole, and not method by method.

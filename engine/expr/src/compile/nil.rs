@@ -103,6 +103,128 @@ impl<'s> Compiler<'s> {
         Err(self.error(operand.op.at, message))
     }
 
+    /// Warns of a relation whose answer is another one for what is missing than for what Kubernetes takes it for: `replicas == 1` is false
+    /// where there is no such field, and an order with something that is read is false, whatever that is.
+    pub(super) fn warn_of_default(
+        &mut self,
+        operator: Binary,
+        (left_id, left): (Id, &Typed<'s>),
+        (right_id, right): (Id, &Typed<'s>),
+    ) {
+        let is_equality = matches!(operator, Binary::Equal | Binary::NotEqual);
+        if self.strict || !is_equality && !operator.is_ordering() {
+            return;
+        }
+        let default_of = |id: Id, typed: &Typed<'s>| {
+            let is_doubtful = typed.known.may_be_nil && typed.known.kind == Type::INT && !self.is_asked(id);
+            self.default_of(id).filter(|_| is_doubtful && self.is_of_all(id))
+        };
+        let defaults = (default_of(left_id, left), default_of(right_id, right));
+        let number = |typed: &Typed<'s>, default: Option<&str>| match &typed.op.kind {
+            Kind::Constant(Constant::Int(number)) => Some(*number),
+            _ => default.and_then(|default| default.parse().ok()),
+        };
+        let is_told = match (number(left, defaults.0), number(right, defaults.1)) {
+            _ if defaults == (None, None) => return,
+            (Some(one), Some(other)) if defaults.0.is_none() || defaults.1.is_none() => {
+                holds(operator, one, other) != (operator == Binary::NotEqual)
+            }
+            // Of the same field of two objects, such as of what was there before, one may be missing because there is no object.
+            _ => {
+                let is_fixed = self.is_fixed(&left.op) || self.is_fixed(&right.op);
+                !is_equality && !is_fixed && self.last_name(left_id) != self.last_name(right_id)
+            }
+        };
+        if !is_told {
+            return;
+        }
+        let (id, default) = match defaults {
+            (Some(default), _) => (left_id, default),
+            (None, default) => (right_id, default.unwrap_or_default()),
+        };
+        let value = |id: Id, default: Option<&str>| match default {
+            Some(default) => format!("({} ?? {default})", self.shown(id)),
+            None => self.shown(id),
+        };
+        let (one, other, sign) = (value(left_id, defaults.0), value(right_id, defaults.1), name_of(operator));
+        let (text, left_text, right_text) = (self.shown(id), self.shown(left_id), self.shown(right_id));
+        let at = if id == left_id { left.op.at } else { right.op.at };
+        let message = format!(
+            "`{text}` may be missing, and counts as {default} then: write `{one} {sign} {other}` to take it for {default}, \
+             or `{text} != nil && {left_text} {sign} {right_text}` to leave out what has none"
+        );
+        self.warn(at, message);
+    }
+
+    /// Refuses to divide by what may be missing. Whatever it would be taken for, the quotient would say nothing.
+    pub(super) fn require_divisor(&self, operator: Binary, id: Id, divisor: &Typed<'s>) -> Result<(), Error> {
+        let is_division = matches!(operator, Binary::Divide | Binary::Modulo);
+        if self.strict || !is_division {
+            return Ok(());
+        }
+        let asked = match &divisor.op.kind {
+            _ if divisor.known.may_be_nil && self.default_of(id).is_none() && !divisor.known.kind.is_nil() => id,
+            // The remainder by 0 fails.
+            Kind::Coalesce { second, .. } if is_zero(second) && operator == Binary::Modulo => {
+                match self.tree.kind(id) {
+                    Syntax::Binary(Binary::Coalesce, first, _) => *first,
+                    _ => id,
+                }
+            }
+            _ => return Ok(()),
+        };
+        let text = self.shown(asked);
+        let message = format!(
+            "`{text}` may be missing, and nothing can be divided by that: write `{text} != nil && …` before it"
+        );
+        Err(self.error(divisor.op.at, message))
+    }
+
+    /// Warns of `x == y` where both may be missing: then they are equal, and whoever leaves both out is refused.
+    pub(super) fn warn_of_nothing_alike(
+        &mut self,
+        at: u32,
+        operator: Binary,
+        (left_id, left): (Id, &Typed<'s>),
+        (right_id, right): (Id, &Typed<'s>),
+    ) {
+        let are_doubtful = left.known.may_be_nil && right.known.may_be_nil;
+        if self.strict
+            || operator != Binary::Equal
+            || !are_doubtful
+            || self.is_asked(left_id)
+            || self.is_asked(right_id)
+        {
+            return;
+        }
+        let (Some(one), Some(other)) = (self.way(left_id), self.way(right_id)) else { return };
+        // What was not there before and is not there now is the same.
+        if one.ends_like(&other) || !self.is_claimed(left_id, right_id) {
+            return;
+        }
+        let (left, right) = (self.shown(left_id), self.shown(right_id));
+        let message = format!(
+            "`{left}` and `{right}` may both be missing, and then they are equal: write `{left} != nil && {left} == {right}` \
+             to leave out what has neither"
+        );
+        self.warn(at, message);
+    }
+
+    /// Whether the expression may be true because these two are equal, rather than because they are not.
+    fn is_claimed(&self, left: Id, right: Id) -> bool {
+        let mut rest = vec![self.tree.root];
+        while let Some(id) = rest.pop() {
+            match self.tree.kind(id) {
+                Syntax::Binary(Binary::Equal, one, other) if (*one, *other) == (left, right) => return true,
+                Syntax::Binary(Binary::And { .. } | Binary::Or { .. }, one, other) => rest.extend([*one, *other]),
+                Syntax::Let { body, .. } | Syntax::Predicate(body) => rest.push(*body),
+                Syntax::Builtin { name: "any", arguments } => rest.extend(arguments.get(1)),
+                _ => {}
+            }
+        }
+        false
+    }
+
     /// Refuses `x == ""` where `x` may be missing: what is missing is not "", and whoever leaves the field out would pass.
     pub(super) fn require_text(
         &self,
@@ -155,7 +277,6 @@ impl<'s> Compiler<'s> {
         (left_id, left): (Id, &Typed<'s>),
         (right_id, right): (Id, &Typed<'s>),
     ) -> Result<(), Error> {
-        let is_zero = |op: &Op| matches!(&op.kind, Kind::Constant(Constant::Int(0)));
         let (id, operand) = match operator {
             Binary::NotEqual if is_zero(&right.op) => (left_id, left),
             Binary::NotEqual if is_zero(&left.op) => (right_id, right),
@@ -252,7 +373,7 @@ impl<'s> Compiler<'s> {
     }
 
     /// Whether a value depends on nothing that is read.
-    fn is_fixed(&self, op: &Op) -> bool {
+    pub(super) fn is_fixed(&self, op: &Op) -> bool {
         match &op.kind {
             Kind::Constant(_) => true,
             Kind::Variable(variable) => self.fixed[usize::from(*variable)],
@@ -267,5 +388,21 @@ impl<'s> Compiler<'s> {
     pub(super) fn note_fixed(&mut self, value: &Op) {
         let is_fixed = self.is_fixed(value);
         self.fixed.push(is_fixed);
+    }
+}
+
+fn is_zero(op: &Op) -> bool {
+    matches!(&op.kind, Kind::Constant(Constant::Int(0)))
+}
+
+/// Whether a relation holds between two numbers.
+fn holds(operator: Binary, one: i64, other: i64) -> bool {
+    match operator {
+        Binary::Equal => one == other,
+        Binary::NotEqual => one != other,
+        Binary::Less => one < other,
+        Binary::LessOrEqual => one <= other,
+        Binary::Greater => one > other,
+        _ => one >= other,
     }
 }

@@ -135,20 +135,28 @@ impl<'s> Compiler<'s> {
         let first_id = first;
         let mut left = self.value(first)?;
         self.refuse_hidden(first, &left)?;
-        let (first_operator, _, second) = links[0];
-        let nothing = match self.tree.kind(second) {
-            Syntax::Text(_) if first_operator == Binary::Add => "\"\"",
-            _ => "0",
-        };
-        let second = || self.shown(second);
-        self.require(first, &left, nothing, |left| format!("({left}) {} {}", name_of(first_operator), second()))?;
         let mut known = left.known.clone();
         let mut rest = Vec::with_capacity(links.len());
         for (index, (operator, at, right_id)) in links.iter().enumerate() {
             let mut right = self.value(*right_id)?;
             self.refuse_hidden(*right_id, &right)?;
+            // A text that is no date yet is missing only after that.
+            if is_unread(known.kind, right.known.kind) && !self.strict {
+                return Err(self.mismatch(*at, *operator, (first_id, &known), (*right_id, &right.known)));
+            }
+            if index == 0 {
+                let nothing = match self.tree.kind(*right_id) {
+                    Syntax::Text(_) if *operator == Binary::Add => "\"\"",
+                    _ => "0",
+                };
+                let whole = |left: &str| format!("({left}) {} {}", name_of(*operator), self.shown(*right_id));
+                self.require(first_id, &left, nothing, whole)?;
+                self.refuse_unclear_amount(&left)?;
+            }
+            self.require_divisor(*operator, *right_id, &right)?;
             let nothing = if known.kind == Type::TEXT && *operator == Binary::Add { "\"\"" } else { "0" };
             self.require(*right_id, &right, nothing, |right| format!("… {} ({right})", name_of(*operator)))?;
+            self.refuse_unclear_amount(&right)?;
             if !self.strict && matches!(operator, Binary::Add | Binary::Subtract) {
                 if known.kind == Type::QUANTITY {
                     right = self.as_quantity(*right_id, right)?;
@@ -199,7 +207,10 @@ impl<'s> Compiler<'s> {
                     self.check_pattern(*at, *operator, (left_id, &left), (*right_id, &right))?;
                     self.note_compared(*at, *operator, (left_id, &left), (*right_id, &right));
                     let (left, right) = self.read_alike(*operator, (left_id, left), (*right_id, right))?;
+                    self.warn_of_default(*operator, (left_id, &left), (*right_id, &right));
                     self.warn_of_letters(*at, *operator, (left_id, &left), (*right_id, &right));
+                    self.warn_of_nothing_alike(*at, *operator, (left_id, &left), (*right_id, &right));
+                    self.warn_of_reversal(*at, *operator, left_id, (*right_id, &right));
                     self.relation(*at, *operator, (left_id, left), (*right_id, right))?
                 }
             };
@@ -340,6 +351,9 @@ impl<'s> Compiler<'s> {
         let (name, left, right) = (name_of(operator), left.kind, right.kind);
         let hint = match (left, right) {
             _ if self.strict => String::new(),
+            (Type::NETWORK, Type::TEXT) if operator == Binary::Contains => {
+                format!(": write `{} in {}`", self.shown(right_id), self.shown(left_id))
+            }
             (Type::QUANTITY | Type::VERSION | Type::NETWORK, Type::TEXT) => {
                 format!(": the text of a {left} is `string(…)`")
             }
@@ -382,6 +396,12 @@ fn quantified(operand: Typed<'_>) -> Op {
     }
 }
 
+/// Whether a text stands beside a time or a duration, and has to be read as one first.
+fn is_unread(left: Type, right: Type) -> bool {
+    let is_of_time = |kind: Type| matches!(kind, Type::TIME | Type::DURATION);
+    left == Type::TEXT && is_of_time(right) || is_of_time(left) && right == Type::TEXT
+}
+
 fn relation_fits(operator: Binary, left: Type, right: Type) -> bool {
     let both = |kind| left == kind && right == kind;
     let numbers = left.is_number() && right.is_number();
@@ -418,6 +438,8 @@ fn arithmetic_type(operator: Binary, left: Type, right: Type) -> Option<Type> {
             (Type::TIME, Type::DURATION) | (Type::DURATION, Type::TIME) => Some(Type::TIME),
             (Type::DURATION, Type::DURATION) => Some(Type::DURATION),
             (Type::QUANTITY, Type::QUANTITY) => Some(Type::QUANTITY),
+            // Nothing else can be added to an amount.
+            (Type::QUANTITY, other) | (other, Type::QUANTITY) if other.is_unknown() => Some(Type::QUANTITY),
             _ => {
                 let kinds = [Type::INT, Type::FLOAT, Type::TEXT, Type::TIME, Type::DURATION, Type::QUANTITY];
                 fits_some(left, right, &kinds, Type::UNKNOWN)
@@ -428,6 +450,7 @@ fn arithmetic_type(operator: Binary, left: Type, right: Type) -> Option<Type> {
             (Type::TIME, Type::TIME) | (Type::DURATION, Type::DURATION) => Some(Type::DURATION),
             (Type::TIME, Type::DURATION) => Some(Type::TIME),
             (Type::QUANTITY, Type::QUANTITY) => Some(Type::QUANTITY),
+            (Type::QUANTITY, other) | (other, Type::QUANTITY) if other.is_unknown() => Some(Type::QUANTITY),
             _ => {
                 let kinds = [Type::INT, Type::FLOAT, Type::TIME, Type::DURATION, Type::QUANTITY];
                 fits_some(left, right, &kinds, Type::UNKNOWN)

@@ -60,9 +60,11 @@ impl<'s> Compiler<'s> {
             _ => Known { may_be_nil: self.strict, ..Known::unknown() },
         });
         let has_patterns = has_patterns(&collection.op);
+        let has_texts = has_texts(&collection.op);
         self.scopes.push(Scope {
             item,
             has_patterns,
+            has_texts,
             has_index,
             accumulator,
             uses_item: false,
@@ -181,6 +183,9 @@ impl<'s> Compiler<'s> {
             self.require(id, &body, "…", |body| format!("reduce(…, {body})"))?;
         }
         let is_ordered = matches!(predicate, Predicate::Sum | Predicate::SortBy);
+        if is_ordered {
+            self.refuse_unclear_amount(&body)?;
+        }
         if is_ordered && body.known.kind == Type::QUANTITY { self.as_quantity(id, body) } else { Ok(body) }
     }
 
@@ -217,6 +222,12 @@ impl<'s> Compiler<'s> {
 fn has_patterns(list: &Op) -> bool {
     let is_pattern = |op: &Op| matches!(&op.kind, Kind::Constant(Constant::Text(text)) if text.contains(['*', '?']));
     matches!(&list.kind, Kind::Array(elements) if elements.iter().any(is_pattern))
+}
+
+/// Whether all elements of a list are texts of the expression.
+fn has_texts(list: &Op) -> bool {
+    let is_text = |op: &Op| matches!(&op.kind, Kind::Constant(Constant::Text(_)));
+    matches!(&list.kind, Kind::Array(elements) if elements.iter().all(is_text))
 }
 
 fn result_of<'s>(predicate: Predicate, collection: Type, body: Option<&Known<'s>>) -> Known<'s> {

@@ -120,6 +120,12 @@ impl<'s> Compiler<'s> {
                 let op = Op { kind: op, at };
                 Ok(Typed { op: Op { kind: Kind::Quantity(op.into()), at }, known: typed.known })
             }
+            // What stands for something of which nothing is known is read with it.
+            Kind::Coalesce { first, second, of_empty } if kind.is_unknown() && is_text(&second) => {
+                let default = Typed { op: *second, known: Known::of(Type::TEXT) };
+                let second = self.read_as(reading, id, default)?.op.into();
+                Ok(Typed { op: Op { kind: Kind::Coalesce { first, second, of_empty }, at }, known: typed.known })
+            }
             op if kind == reading.kind() || kind.is_unknown() || kind.is_nil() || is_list_of(reading, &typed.known) => {
                 Ok(Typed { op: Op { kind: op, at }, known: typed.known })
             }
@@ -247,29 +253,44 @@ impl<'s> Compiler<'s> {
 
     /// Refuses to compare what may be an amount, a version or a network, and may be a text, with a text.
     fn refuse_unclear(&self, operator: Binary, typed: &Typed<'s>, other: &Typed<'s>) -> Result<(), Error> {
-        let forms = typed.known.form.alternatives();
-        let is_read =
-            |reading: &Reading| forms.iter().any(|form| matches!(form, Form::Plain(kind) if *kind == reading.kind()));
-        let Some(reading) = Reading::ALL.into_iter().find(is_read).filter(|_| forms.len() > 1) else { return Ok(()) };
+        let Some(reading) = unclear(typed) else { return Ok(()) };
         // A text that is no amount is compared with the text that stands for a missing one: `(x ?? "") == ""`.
         let is_clear = match &other.op.kind {
             Kind::Constant(Constant::Nil) => true,
             Kind::Constant(Constant::Text(text)) => !operator.is_ordering() && !reading.reads(text),
             _ => false,
         };
-        if is_clear {
-            return Ok(());
-        }
-        let (name, function) = (reading.kind(), reading.function());
-        let default = if reading == Reading::Quantity { "write `?? \"0\"`, or" } else { "write" };
-        Err(self.error(typed.op.at, format!("this may be a {name} or a text: {default} `{function}(…)` around it")))
+        if is_clear { Ok(()) } else { Err(self.unclear(reading, typed)) }
     }
 
-    /// What is known of `quantity ?? "0"` and the like: a text that is an amount stands for one.
+    /// Refuses to count with what may be an amount, and may be something else: what is missing would be no amount when it runs.
+    pub(super) fn refuse_unclear_amount(&self, typed: &Typed<'s>) -> Result<(), Error> {
+        match unclear(typed) {
+            Some(Reading::Quantity) if !self.strict => Err(self.unclear(Reading::Quantity, typed)),
+            _ => Ok(()),
+        }
+    }
+
+    fn unclear(&self, reading: Reading, typed: &Typed<'s>) -> Error {
+        let (name, function) = (reading.kind(), reading.function());
+        let forms = typed.known.form.alternatives().iter().filter(|form| !matches!(form, Form::Nil));
+        let other = match forms.map(Form::kind).find(|kind| *kind != name) {
+            Some(Type::TEXT) => "a text".to_owned(),
+            None => "something else".to_owned(),
+            Some(kind) if kind.is_unknown() => "something else".to_owned(),
+            Some(kind) if kind.to_string().starts_with(['a', 'i']) => format!("an {kind}"),
+            Some(kind) => format!("a {kind}"),
+        };
+        let default = if reading == Reading::Quantity { "write `?? \"0\"`, or" } else { "write" };
+        self.error(typed.op.at, format!("this may be a {name} or {other}: {default} `{function}(…)` around it"))
+    }
+
+    /// What is known of `quantity ?? "0"` and the like: a text that is an amount stands for one, and so does a number, as in manifests.
     pub(super) fn quantity_of_either(&self, known: Known<'s>, one: &Typed<'s>, other: &Typed<'s>) -> Known<'s> {
         let is_amount = |typed: &Typed<'_>| match &typed.op.kind {
             Kind::Constant(Constant::Text(text)) => Amount::parse(text).is_some(),
-            Kind::Constant(Constant::Nil) => true,
+            Kind::Constant(Constant::Float(number)) => Amount::of_float(*number).is_some(),
+            Kind::Constant(Constant::Nil | Constant::Int(_)) => true,
             _ => typed.known.kind == Type::QUANTITY,
         };
         let is_quantity = one.known.kind == Type::QUANTITY || other.known.kind == Type::QUANTITY;
@@ -278,6 +299,17 @@ impl<'s> Compiler<'s> {
         }
         Known { kind: Type::QUANTITY, form: Form::Plain(Type::QUANTITY), ..known }
     }
+}
+
+fn is_text(op: &Op) -> bool {
+    matches!(op.kind, Kind::Constant(Constant::Text(_)))
+}
+
+/// What something may be read as that may also be something else.
+fn unclear(typed: &Typed<'_>) -> Option<Reading> {
+    let forms = || typed.known.form.alternatives().iter().filter(|form| !matches!(form, Form::Nil));
+    let is_read = |reading: &Reading| forms().any(|form| matches!(form, Form::Plain(kind) if *kind == reading.kind()));
+    Reading::ALL.into_iter().find(is_read).filter(|_| forms().count() > 1)
 }
 
 fn is_list_of(reading: Reading, known: &Known<'_>) -> bool {

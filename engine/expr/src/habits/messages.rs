@@ -323,11 +323,11 @@ fn a_predicate_has_no_variable() {
             any(c.privileged for c in spec.containers)
                 18: expected an operator or `)`, found `for`; a list is asked by `any(list, …)`, where `#` is the element and `.name` its field: write `any(spec.containers, .privileged)`
             spec.containers[*].image == 'x'
-                17: expected a value or `:`, found `*`; for all elements there are `any(list, .name …)` and `map(list, .name)`: write `map(spec.containers, .image) == "x"`
+                17: expected a value or `:`, found `*`; for all elements there are `any(list, .name …)` and `map(list, .name)`: write `"x" in map(spec.containers, .image)`
             spec.containers[?privileged==`true`]
                 17: expected a value or `:`, found `?`; for some elements there are `any(list, …)` and `filter(list, …)`: write `any(spec.containers, .privileged == true)`
             spec.containers[_].image == 'x'
-                17: unknown name `_`: write `any(list, …)` to ask all elements of a list
+                17: unknown name `_`: write `any(spec.containers, .image == "x")`
             spec.containers.0.image == 'x'
                 17: `0.image` is not a number; an element of a list is `[0]`
             container.labels.all(k, k.startsWith('a'))

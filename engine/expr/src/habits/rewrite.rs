@@ -52,6 +52,19 @@ pub(crate) fn without_variable<'s>(tree: &Tree<'s>, name: &'s str, operands: [Id
     rewriter.shown(id)
 }
 
+/// A predicate whose element gets a name, which stands in place of an element further in. None if there is too much of it.
+pub(crate) fn with_outer<'s>(tree: &Tree<'s>, name: &'s str, predicate: Id, element: Id) -> Option<String> {
+    let Kind::Builtin { arguments, .. } = tree.kind(predicate) else { return None };
+    let is_body = |id: &&Id| matches!(tree.kind(**id), Kind::Predicate(_));
+    let place = *arguments.iter().find(is_body)?;
+    let mut rewriter = Rewriter::new(tree);
+    rewriter.tree.nodes[element.0 as usize].kind = Kind::Identifier(name);
+    let value = rewriter.push(Kind::Pointer(""));
+    let body = rewriter.push(Kind::Let { name, value, body: inside(tree, place) });
+    rewriter.tree.nodes[place.0 as usize].kind = Kind::Predicate(body);
+    rewriter.shown(predicate)
+}
+
 /// A predicate over a map, as one over its keys: `.key` is the element, and `.value` what the map has for it. None if there is too
 /// much of it.
 pub(crate) fn over_keys<'s>(tree: &Tree<'s>, name: &'s str, map: Id, body: Id) -> Option<String> {
@@ -130,6 +143,10 @@ impl<'s> Rewriter<'s> {
             Kind::Binary(Binary::Or { .. }, left, right) if self.is_default(*left, *right) => {
                 Some(Kind::Binary(Binary::Coalesce, *left, *right))
             }
+            // What is asked of each element of a list, of the list.
+            Kind::Binary(Binary::Contains | Binary::Equal, list, part) if self.is_projection(*list, *part) => {
+                Some(Kind::Binary(Binary::In, *part, *list))
+            }
             Kind::Binary(operator, left, right) => self.ordered(*operator, *left, *right),
             Kind::Call { callee, arguments } if arguments.iter().all(|argument| argument.name.is_none()) => {
                 self.called(id, *callee, arguments.clone(), receiver)
@@ -198,7 +215,7 @@ impl<'s> Rewriter<'s> {
             Kind::Member { base, property, .. } => {
                 let (base, Kind::Text(name)) = (*base, self.tree.kind(*property)) else { return None };
                 let function = match self.tree.kind(base) {
-                    Kind::Identifier(owner) => super::function(&format!("{owner}.{name}")),
+                    Kind::Identifier(owner) => super::function_of(owner, name, operands.len()),
                     _ => None,
                 };
                 match function {
@@ -217,6 +234,9 @@ impl<'s> Rewriter<'s> {
 
     fn said(&mut self, id: Id, ours: Ours, operands: &[Id], receiver: Receiver) -> Option<Kind<'s>> {
         Some(match (ours, operands) {
+            (Ours::Predicate(name), [map, key, value, body]) if receiver != Receiver::Collection => {
+                return self.with_pair(name, *map, [*key, *value], *body);
+            }
             (Ours::Predicate(_), [map, rest @ ..]) if receiver == Receiver::Map => {
                 // Elsewhere the elements of a map are its keys.
                 let keys = self.push(Kind::Builtin { name: "keys", arguments: vec![*map] });
@@ -229,17 +249,23 @@ impl<'s> Rewriter<'s> {
                 Kind::Binary(Binary::NotEqual, *operand, self.push(Kind::Nil))
             }
             (Ours::ElementOr, [base, key, default]) => {
-                let property = Kind::Member { base: *base, property: *key, optional: false, method: false };
-                let element = self.push(property);
-                match self.tree.kind(*default) {
+                // Rego has a list for a field of a field.
+                let keys = match self.tree.kind(*key) {
+                    Kind::Array(keys) if !keys.is_empty() => keys.clone(),
+                    _ => vec![*key],
+                };
+                let element = keys.into_iter().fold(*base, |base, property| {
+                    self.push(Kind::Member { base, property, optional: false, method: false })
+                });
+                let is_nothing = match self.tree.kind(*default) {
                     // What is missing has every field and no element.
-                    Kind::Map(pairs) if pairs.is_empty() => self.tree.kind(element).clone(),
-                    Kind::Array(elements) if elements.is_empty() => self.tree.kind(element).clone(),
-                    Kind::Bool(false) | Kind::Nil => {
-                        self.presences.push(id);
-                        Kind::Binary(Binary::NotEqual, element, self.push(Kind::Nil))
-                    }
-                    _ => Kind::Binary(Binary::Coalesce, element, *default),
+                    Kind::Map(pairs) => pairs.is_empty(),
+                    Kind::Array(elements) => elements.is_empty(),
+                    kind => matches!(kind, Kind::Nil | Kind::Identifier("nil")),
+                };
+                match is_nothing {
+                    true => self.tree.kind(element).clone(),
+                    false => Kind::Binary(Binary::Coalesce, element, *default),
                 }
             }
             (Ours::Predicate(name), [_, _, _]) => return self.with_variable(name, operands),
@@ -247,6 +273,7 @@ impl<'s> Rewriter<'s> {
             (Ours::Builtin(name), [_, ..]) => Kind::Builtin { name, arguments: operands.into() },
             (Ours::Operator(operator), [left, right]) => Kind::Binary(operator, *left, *right),
             (Ours::Flipped(operator), [right, left]) => Kind::Binary(operator, *left, *right),
+            (Ours::Holds, [whole, part]) if let Some(kind) = self.held_by_some(*whole, *part) => kind,
             (Ours::Holds, [whole, part]) => match receiver {
                 Receiver::Collection | Receiver::Map | Receiver::Network => Kind::Binary(Binary::In, *part, *whole),
                 Receiver::Unknown if self.is_list(*whole) => Kind::Binary(Binary::In, *part, *whole),
@@ -302,16 +329,36 @@ impl<'s> Rewriter<'s> {
         }
     }
 
+    /// Whether something is compared with a list of fields of elements, and can only be one of them.
+    fn is_projection(&self, list: Id, part: Id) -> bool {
+        matches!(self.tree.kind(list), Kind::Builtin { name: "map", .. })
+            && matches!(self.tree.kind(part), Kind::Text(_) | Kind::Integer(_))
+    }
+
     /// Whether something is a list or a network by how it is written.
     fn is_list(&self, id: Id) -> bool {
         match self.tree.kind(id) {
             Kind::Array(_) => true,
             Kind::Call { callee, .. } => matches!(self.tree.kind(*callee), Kind::Identifier("cidr")),
             Kind::Builtin { name, .. } => {
-                matches!(*name, "map" | "filter" | "split" | "keys" | "values" | "sort" | "uniq")
+                matches!(*name, "map" | "filter" | "flatten" | "split" | "keys" | "values" | "sort" | "uniq")
             }
             _ => false,
         }
+    }
+
+    /// Whether some list of a list of lists holds something: `flatten(map(list, .names))`.
+    fn held_by_some(&mut self, whole: Id, part: Id) -> Option<Kind<'s>> {
+        let Kind::Builtin { name: "flatten", arguments } = self.tree.kind(whole) else { return None };
+        let Kind::Builtin { name: "map", arguments } = self.tree.kind(*arguments.first()?) else { return None };
+        let [list, body] = arguments[..] else { return None };
+        // Something else would be another element in there.
+        if !matches!(self.tree.kind(part), Kind::Text(_) | Kind::Integer(_)) {
+            return None;
+        }
+        let holder = inside(&self.tree, body);
+        let held = self.push(Kind::Binary(Binary::In, part, holder));
+        Some(self.predicate("any", list, held))
     }
 
     fn predicate(&mut self, name: &'s str, list: Id, body: Id) -> Kind<'s> {
@@ -357,6 +404,30 @@ impl<'s> Rewriter<'s> {
         self.variables += 1;
         let body = self.push(Kind::Predicate(body));
         Some(Kind::Builtin { name, arguments: vec![*list, body] })
+    }
+
+    /// `map.any(k, v, k == "x" && v == "y")`, where `k` is the key and `v` what the map has for it.
+    fn with_pair(&mut self, name: &'s str, map: Id, pair: [Id; 2], body: Id) -> Option<Kind<'s>> {
+        let [Kind::Identifier(key), Kind::Identifier(value)] = pair.map(|id| self.tree.kind(id).clone()) else {
+            return None;
+        };
+        let mut rest = vec![body];
+        while let Some(id) = rest.pop() {
+            match self.tree.kind(id).clone() {
+                Kind::Identifier(used) if used == key => self.tree.nodes[id.0 as usize].kind = Kind::Pointer(""),
+                Kind::Identifier(used) if used == value => {
+                    let property = self.push(Kind::Pointer(""));
+                    let member = Kind::Member { base: map, property, optional: false, method: false };
+                    self.tree.nodes[id.0 as usize].kind = member;
+                }
+                // What `#` is in there is another element.
+                Kind::Predicate(_) => return None,
+                kind => kind.each_child(|child| rest.push(child)),
+            }
+        }
+        self.variables += 1;
+        let keys = self.push(Kind::Builtin { name: "keys", arguments: vec![map] });
+        Some(self.predicate(name, keys, body))
     }
 
     fn push(&mut self, kind: Kind<'s>) -> Id {

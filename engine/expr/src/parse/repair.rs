@@ -80,17 +80,33 @@ fn any_element(body: &str) -> Option<String> {
     (is_path && is_value).then(|| format!("{} in {list}", value.trim()))
 }
 
-/// `list[?x == 1]` and `list[*].name`, which begin with the bracket before a place.
+/// What is to be written instead of a condition of Rego that asks all elements of one list: `xs[_].name == "a"`.
+pub(crate) fn element_meant(source: &str) -> Option<String> {
+    let (list, rest) = source.trim().split_once("[_]").filter(|_| source.len() <= MAX_SOURCE)?;
+    // Something beside it would become a part of it, and what is negated would be so of each element.
+    let is_beside = |word: &str| matches!(word, "and" | "or" | "not" | "let" | "if" | "_");
+    let is_alone = !rest.contains(['&', '|', '?', ';']) && !rest.split(|letter| !is_word(letter)).any(is_beside);
+    let is_path = list.chars().all(|letter| is_word(letter) || letter == '.');
+    if is_path && is_alone { readable(&format!("any({list}, #{rest})")) } else { None }
+}
+
+/// `list[?x == 1]`, `list[*].name` and `list[].name`, which begin with the bracket before a place.
 fn projected(source: &str, at: usize) -> Option<String> {
     let open = source[..at].rfind('[')?;
-    let start = source[..open].trim_end_matches(|letter: char| is_word(letter) || letter == '.').len();
+    let start = start_of_path(source, start_of_call(source, open)?);
     let list = &source[start..open];
     let close = at + source[at..].find(']')?;
     let (inside, behind) = (source[open + 1..close].trim(), &source[close + 1..]);
-    if inside == "*" {
+    if matches!(inside, "*" | "") {
         let end = behind.find(|letter: char| !is_word(letter) && letter != '.').unwrap_or(behind.len());
         let (path, rest) = behind.split_at(end);
-        let mapped = if path.is_empty() { list.to_owned() } else { format!("map({list}, {path})") };
+        // An index was forgotten.
+        if inside.is_empty() && path.is_empty() && start == 0 && rest.trim().is_empty() {
+            return None;
+        }
+        // Only what was made of lists has lists in it.
+        let list = if inside.is_empty() && list.ends_with(')') { format!("flatten({list})") } else { list.to_owned() };
+        let mapped = if path.is_empty() { list } else { format!("map({list}, {path})") };
         return Some(format!("{}{mapped}{rest}", &source[..start]));
     }
     let condition = inside.strip_prefix('?')?.replace("`true`", "true").replace("`false`", "false").replace('`', "\"");
@@ -102,6 +118,52 @@ fn projected(source: &str, at: usize) -> Option<String> {
     let conditions: Vec<String> = condition.split("&&").map(field).collect();
     let predicate = if behind.trim().is_empty() { "any" } else { "filter" };
     Some(format!("{}{predicate}({list}, {}){behind}", &source[..start], conditions.join(" && ")))
+}
+
+/// Where a path begins that ends at a place.
+fn start_of_path(source: &str, end: usize) -> usize {
+    source[..end].trim_end_matches(|letter: char| is_word(letter) || letter == '.').len()
+}
+
+/// Where the parentheses open that close before a place: there, if none do. None if they are not whole.
+fn start_of_call(source: &str, end: usize) -> Option<usize> {
+    if !source[..end].ends_with(')') {
+        return Some(end);
+    }
+    let mut depth = 0_i32;
+    let open = source[..end].char_indices().rev().find(|(_, letter)| {
+        depth += match letter {
+            ')' => 1,
+            '(' => -1,
+            _ => 0,
+        };
+        depth == 0
+    })?;
+    Some(open.0)
+}
+
+/// A regular expression of JavaScript, which begins at a place: where it ends, and the text that it is here.
+fn regex_literal(source: &str, at: usize) -> Option<(usize, String)> {
+    let (mut is_escaped, mut in_class) = (false, false);
+    let length = source[at + 1..].find(|letter: char| {
+        let is_end = letter == '/' && !is_escaped && !in_class;
+        match letter {
+            '[' if !is_escaped => in_class = true,
+            ']' if !is_escaped => in_class = false,
+            _ => {}
+        }
+        is_escaped = letter == '\\' && !is_escaped;
+        is_end
+    })?;
+    let close = at + 1 + length;
+    let flags: &str = source[close + 1..].split(|letter: char| !is_word(letter)).next().unwrap_or_default();
+    let pattern = source[at + 1..close].replace("\\/", "/");
+    // A backtick closes the text, and nothing stands for one in there.
+    if pattern.is_empty() || pattern.contains(['`', '\n']) {
+        return None;
+    }
+    let flag = if flags.contains('i') { "(?i)" } else { "" };
+    Some((close + 1 + flags.len(), format!("`{flag}{pattern}`")))
 }
 
 /// What SQL's `LIKE` means by a pattern, as a regular expression.
@@ -139,15 +201,13 @@ fn repair(source: &str, at: usize) -> Option<String> {
         "=" => replace(at, at + 1, "=="),
         "&" => replace(at, at + 1, "&&"),
         ">" if before.ends_with('<') => replace(at - 1, at + 1, "!="),
+        "!" if rest.starts_with("!~") => replace(at, at + 2, " not matches "),
         "!" if is_negated_in(source, at) => replace(at, at + 1, " not "),
         "?" if before.ends_with('.') => replace(at, at + 1, ""),
         "@" => replace(at, at + 1, "#"),
-        "*" | "?" if last.ends_with('[') => projected(source, at),
+        "*" | "?" | "]" if last.ends_with('[') => projected(source, at),
         ":" if is_arrow(source, at) => replace(at, at + 1, ","),
-        "/" if last.is_empty() || last.ends_with(['(', ',', '=', '~', '&', '|']) => {
-            let end = at + 1 + source[at + 1..].find('/')?;
-            replace(at, end + 1, &format!("'{}'", source[at + 1..end].replace('\'', "\\'")))
-        }
+        "/" if let Some((end, text)) = regex_literal(source, at) => replace(at, end, &text),
         key if key.starts_with(['"', '\'']) && key.len() > 1 && before.ends_with('.') => {
             replace(at - 1, at + key.len(), &format!("[{key}]"))
         }

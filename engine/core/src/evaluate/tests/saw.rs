@@ -151,7 +151,7 @@ fn what_was_looked_up_is_told_by_its_name() {
             ),
             (
                 &ingress(
-                    "any(object.spec.rules, let rule = #; any(cluster.ingresses.list('*'), .metadata.namespace != metadata.namespace && any(.spec.rules, .host == rule.host)))",
+                    "any(object.spec.rules, let rule = #; any(cluster.ingresses.list('*'), .metadata.namespace != metadata.namespace && any(.spec.rules, .host != nil && .host == rule.host)))",
                 ),
                 INGRESS,
                 r#"ingresses["other/old"].spec.rules[0].host is "a.example.com", spec.rules[0].host is "a.example.com", metadata.namespace is "shop""#,

@@ -1,5 +1,7 @@
 //! Rules as people write them first, and what they are told. Following the text gives a rule that is right.
 
+mod advice;
+
 use crate::testing::rules;
 
 const DEPLOYMENT: &str = "{group: apps, kind: Deployment}";

@@ -253,3 +253,43 @@ fn strict_mode_has_none_of_these_functions() {
         assert_eq!(outcome.unwrap_err().message, "a value that is nil cannot be called", "{name}");
     }
 }
+
+#[test]
+fn a_number_that_stands_for_a_missing_amount_is_one() {
+    check(&[
+        ("sum(spec.containers, .limits.cpu ?? 0) > '4'", "false"),
+        ("sum(spec.containers, .limits.cpu ?? 0) == '0'", "true"),
+        ("sum([container, spec.containers[0]], .limits.cpu ?? 0) == '1'", "true"),
+        ("sum(map(spec.containers, .limits.cpu), # ?? 0) == '0'", "true"),
+        ("sum(spec.containers, .limits.cpu ?? 0.5) == '1'", "true"),
+        ("(container.limits.gpu ?? 0) + (container.limits.cpu ?? 0) == '1'", "true"),
+        ("(container.limits.gpu != nil ? container.limits.gpu : 2) > '1500m'", "true"),
+        ("sortBy(spec.containers, .limits.cpu ?? 0)[0].image", "web:1.2"),
+        ("(max(values(container.limits)) ?? 0) > '10Mi'", "true"),
+        ("(min(values(spec.containers[0].limits)) ?? 0.5) < '1'", "true"),
+        ("quantity(reduce([container, container], #acc + (.limits.cpu ?? 0), 0)) == '2'", "true"),
+    ]);
+    check_refused(&[
+        (
+            "sum(spec.containers, .limits.cpu ?? '') > '4'",
+            "this may be a quantity or a text: write `?? \"0\"`, or `quantity(…)` around it",
+        ),
+        (
+            "(container.limits.cpu ?? container.name) + '1' > '4'",
+            "this may be a quantity or a text: write `?? \"0\"`, or `quantity(…)` around it",
+        ),
+        (
+            "(container.limits.cpu ?? container.privileged) > '4'",
+            "this may be a quantity or a bool: write `?? \"0\"`, or `quantity(…)` around it",
+        ),
+        (
+            "(max(values(container.limits)) ?? '') > sum(spec.containers, .limits.cpu ?? 0)",
+            "this may be a quantity or a text: write `?? \"0\"`, or `quantity(…)` around it",
+        ),
+        (
+            "(object.limit ?? '') > sum(spec.containers, .limits.cpu ?? 0)",
+            "\"\" is no quantity such as \"100m\", \"2\" or \"1Gi\": what is missing is `nil`",
+        ),
+        ("(container.limits.cpu ?? 0) > 4", "a quantity is compared with a quantity: write `\"4\"`"),
+    ]);
+}

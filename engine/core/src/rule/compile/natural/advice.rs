@@ -1,0 +1,227 @@
+//! Advice that was once poor: rules that were accepted and did something else, and errors that led nowhere.
+
+use super::{DEPLOYMENT, INGRESS, POLICY, check, check_accepted, check_warned};
+
+const HPA: &str = "{group: autoscaling, kind: HorizontalPodAutoscaler}";
+
+#[test]
+fn a_number_beside_an_amount_is_one() {
+    check_accepted(
+        "{kind: Pod}",
+        &[
+            r#"sum(spec.containers, .resources.requests.cpu ?? 0) > "4""#,
+            r#"sum(map(spec.containers, .resources.requests.memory), # ?? 0) > "8Gi""#,
+            r#"(container.resources.limits.cpu ?? 0.5) > "4""#,
+            r#"reduce(spec.containers, #acc + (.resources.requests.cpu ?? 0), quantity("0")) > "4""#,
+        ],
+    );
+    check(
+        "{kind: Pod}",
+        &[
+            ("sum(spec.containers, .resources.requests.cpu ?? 0) > 4", r#"`"4"`"#),
+            ("(container.resources.limits.cpu ?? 0) == 0", r#"`"0"`"#),
+            (r#"sum(spec.containers, .resources.limits.cpu ?? "") > "4""#, "may be a quantity or a text"),
+            (r#"sum(map(spec.containers, .resources.requests.memory)) > "8Gi""#, "# ?? 0)` to count them as 0"),
+        ],
+    );
+}
+
+#[test]
+fn a_kind_is_that_of_the_object() {
+    check(
+        DEPLOYMENT,
+        &[
+            (r#"request.kind.kind == "Deployment""#, "write `object.kind`"),
+            (r#"request.requestKind.kind == "Deployment""#, "write `object.kind`"),
+            (r#"request.resource.resource == "Deployment""#, "write `object.kind`"),
+            (r#"request.kind.version == "apps/v1""#, "write `object.apiVersion`"),
+        ],
+    );
+}
+
+#[test]
+fn a_library_of_rego_is_no_object() {
+    check(
+        "{kind: Pod}",
+        &[
+            (r#"object.get(metadata.labels, "team", "none") == "none""#, r#"`(metadata.labels.team ?? "none")`"#),
+            (r#"object.get(metadata, ["labels", "a/b"], "x") == "x""#, r#"`(metadata.labels["a/b"] ?? "x")`"#),
+            (r#"object.get(spec, "hostNetwork", false)"#, "`(spec.hostNetwork ?? false)`"),
+            (r#"object.get(metadata.labels, "team", null) == "a""#, "write `metadata.labels.team`"),
+        ],
+    );
+}
+
+#[test]
+fn lists_in_lists_are_asked_one_by_one() {
+    check(
+        "{kind: Pod}",
+        &[
+            ("contains(spec.containers[].args[], '--x')", r#"`any(spec.containers, "--x" in .args)`"#),
+            ("contains(spec.containers[*].args[], '--x')", r#"`any(spec.containers, "--x" in .args)`"#),
+            ("contains(spec.containers[].image, 'a')", r#"`"a" in map(spec.containers, .image)`"#),
+            (
+                "contains(spec.containers[].ports[].name, 'a')",
+                r#"`"a" in map(flatten(map(spec.containers, .ports)), .name)`"#,
+            ),
+            ("length(spec.containers[].ports[]) > 0", "`len(flatten(map(spec.containers, .ports))) > 0`"),
+        ],
+    );
+}
+
+#[test]
+fn a_regular_expression_between_slashes_is_a_text() {
+    check(
+        "{kind: Pod}",
+        &[
+            ("!/^a/.test(metadata.name)", r#"`!(metadata.name matches "^a")`"#),
+            (r"spec.hostPID && /^[a/]\d+$/i.test(metadata.name)", r#"metadata.name matches "(?i)^[a/]\\d+$"`"#),
+            (
+                r"spec.containers.some(c => !/^ghcr\.io\//.test(c.image))",
+                r#"`any(spec.containers, !(.image matches "^ghcr\\.io/"))`"#,
+            ),
+            (r#"/it's "a"/.test(metadata.name)"#, r#"`metadata.name matches "it's \"a\""`"#),
+        ],
+    );
+}
+
+#[test]
+fn operands_in_the_wrong_order_are_told() {
+    check_warned(
+        "{kind: Pod}",
+        &[
+            (r#""nginx" startsWith container.image"#, r#"`container.image startsWith "nginx"`"#),
+            (r#"":latest" not endsWith container.image"#, r#"`container.image not endsWith ":latest"`"#),
+            (r#""nginx" contains container.image"#, r#"`container.image contains "nginx"`"#),
+            (r#""^nginx" matches container.image"#, r#"`container.image matches "^nginx"`"#),
+            (r#""dev,prod" contains metadata.labels.env"#, r#"`metadata.labels.env in ["dev", "prod"]`"#),
+            (r#"any(["a.io/", "b.io/"], # startsWith container.image)"#, "`container.image startsWith #`"),
+        ],
+    );
+    for rule in [
+        r#"any(["a.io/", "b.io/"], container.image startsWith #)"#,
+        r#"container.image startsWith metadata.labels.registry"#,
+        r#"(metadata.labels.a ?? "") contains metadata.name"#,
+    ] {
+        assert_eq!(super::told("gvk: [{kind: Pod}]", rule), "", "{rule}");
+    }
+}
+
+#[test]
+fn what_is_missing_twice_is_equal() {
+    let probes = "container.livenessProbe.httpGet.path == container.readinessProbe.httpGet.path";
+    let advice = format!("`container.livenessProbe.httpGet.path != nil && {probes}`");
+    check_warned("{kind: Pod}", &[(probes, &advice)]);
+    for rule in [
+        &format!("not ({probes})"),
+        &format!("container.livenessProbe.httpGet.path != nil && {probes}"),
+        "metadata.labels.app != metadata.labels.name",
+        "all(spec.volumes, .configMap.name == .secret.secretName)",
+        "request.operation == \"UPDATE\" && metadata.labels.app == request.oldObject.metadata.labels.app",
+    ] {
+        let told = super::told("gvk: [{kind: Pod}]", rule);
+        assert!(!told.contains("both be missing"), "{rule}\n{told}");
+    }
+}
+
+#[test]
+fn what_counts_without_being_there_is_warned_of() {
+    let advice = "`(object.spec.minReplicas ?? 1) >= object.spec.maxReplicas`";
+    check_warned(HPA, &[("object.spec.minReplicas >= object.spec.maxReplicas", advice)]);
+    let both = "`(.failureThreshold ?? 3) > (.periodSeconds ?? 10)`";
+    check_warned("{kind: Pod}", &[("any([container.livenessProbe], .failureThreshold > .periodSeconds)", both)]);
+    check_warned(
+        DEPLOYMENT,
+        &[
+            ("object.spec.replicas == 1", "`(object.spec.replicas ?? 1) == 1`"),
+            ("1 != object.spec.replicas", "`1 != (object.spec.replicas ?? 1)`"),
+            ("object.spec.progressDeadlineSeconds > 300", "`(object.spec.progressDeadlineSeconds ?? 600) > 300`"),
+        ],
+    );
+    check_accepted(
+        DEPLOYMENT,
+        &[
+            "request.operation == \"UPDATE\" && object.spec.replicas < request.oldObject.spec.replicas",
+            "request.operation == \"UPDATE\" && object.spec.replicas != request.oldObject.spec.replicas",
+            "object.spec.replicas > 3 || object.spec.replicas == 0 || object.spec.replicas != 5",
+            "object.spec.replicas == nil || object.spec.replicas == 1",
+            "object.spec.replicas == 1 || object.spec.replicas == nil",
+            "object.spec.progressDeadlineSeconds > 600",
+        ],
+    );
+}
+
+#[test]
+fn nothing_is_divided_by_what_is_missing() {
+    check(
+        "{kind: Pod}",
+        &[
+            (
+                "(container.resources.limits.memory ?? \"0\") / container.resources.requests.memory > 2",
+                "write `container.resources.requests.memory != nil && …` before it",
+            ),
+            ("100 % (spec.activeDeadlineSeconds ?? 0) > 2", "write `spec.activeDeadlineSeconds != nil && …` before it"),
+        ],
+    );
+    let ratio = "container.resources.limits.memory / container.resources.requests.memory > 2";
+    let guarded = "container.resources.limits.memory != nil && container.resources.requests.memory != nil";
+    check_accepted("{kind: Pod}", &[&format!("{guarded} && {ratio}")]);
+}
+
+#[test]
+fn a_date_is_read_before_it_is_missing() {
+    let rows = [
+        ("now() - metadata.creationTimestamp > duration(\"24h\")", "write `date(metadata.creationTimestamp)`"),
+        ("metadata.creationTimestamp + duration(\"24h\") < now()", "write `date(metadata.creationTimestamp)`"),
+    ];
+    check("{kind: Namespace}", &rows);
+}
+
+#[test]
+fn an_element_further_out_gets_a_name() {
+    check(
+        INGRESS,
+        &[(
+            "not all(object.spec.rules, any(object.spec.tls, #.host in .hosts))",
+            "`all(object.spec.rules, let outer = #; any(object.spec.tls, outer.host in .hosts))`",
+        )],
+    );
+    check(
+        POLICY,
+        &[(
+            "any(object.spec.ingress, any(.from, .podSelector == nil && len(.ports) == 0))",
+            "`any(object.spec.ingress, let outer = #; any(.from, .podSelector == nil && len(outer.ports) == 0))`",
+        )],
+    );
+}
+
+#[test]
+fn the_pairs_of_a_map_are_its_keys() {
+    check(
+        INGRESS,
+        &[
+            (
+                r#"metadata.annotations.any(k, v, k endsWith "-snippet" && v != "")"#,
+                r#"`any(keys(metadata.annotations), # endsWith "-snippet" && metadata.annotations[#] != "")`"#,
+            ),
+            (r#"object.metadata.labels.exists(k, v, k == "a")"#, r#"`any(keys(object.metadata.labels), # == "a")`"#),
+        ],
+    );
+}
+
+#[test]
+fn what_is_asked_of_all_elements_is_asked_by_any() {
+    check(
+        "{kind: Service}",
+        &[
+            ("object.spec.ports[_].port == 22", "`any(object.spec.ports, .port == 22)`"),
+            ("object.spec.ports[*].port contains 22", "`22 in map(object.spec.ports, .port)`"),
+            ("object.spec.ports[].name == \"ssh\"", "`\"ssh\" in map(object.spec.ports, .name)`"),
+            (
+                "cidr(\"10.0.0.0/8\") contains object.spec.loadBalancerIP",
+                "`object.spec.loadBalancerIP in cidr(\"10.0.0.0/8\")`",
+            ),
+            ("metadata.name !~ \"^a\"", "`metadata.name not matches \"^a\"`"),
+        ],
+    );
+}
