@@ -5,6 +5,7 @@
 mod admission;
 mod authors;
 mod bad_input;
+mod caches;
 mod day;
 mod folder;
 mod histories;

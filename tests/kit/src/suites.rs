@@ -136,6 +136,7 @@ fn faults() -> Vec<Suite> {
         program("elections", "portal_cluster", "holder::election::histories::"),
         program("storms", "cluster", "core::fault_proxy::storms::"),
         program("histories", "cluster", "engine::histories::"),
+        program("caches", "cluster", "engine::caches::"),
         program("day", "cluster", "engine::day::"),
         program("load", "cluster", "engine::admission::load::"),
     ]
