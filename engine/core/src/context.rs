@@ -110,7 +110,7 @@ pub(crate) fn schema(judged: Judged<'_>) -> Schema {
     let metadata = Shape::Object(types.metadata(identity));
     let lookups = |names| {
         let (functions, results) = (Arc::clone(&LOOKUP_FUNCTIONS), Arc::clone(&LOOKUPS));
-        Shape::Calls(Calls { names, functions, results })
+        Shape::Calls(Calls { names, functions, results, among: None })
     };
     let object_ids = objects_of(&object);
     schema.add_required_root("object", object);
@@ -250,6 +250,7 @@ fn function(name: &str, id: FunctionId, parameters: [(&str, Shape, bool); 2], re
         required,
         // The compiler of rules knows which of them may be nil.
         nil: Nil::Passed,
+        fields: &[],
     });
     Function { name: name.to_owned(), parameters: parameters.into(), result, always: true, id }
 }

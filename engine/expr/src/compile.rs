@@ -22,6 +22,7 @@ mod predicates;
 mod readings;
 #[cfg(test)]
 mod tests;
+mod through;
 mod words;
 
 use crate::{

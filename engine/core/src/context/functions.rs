@@ -99,6 +99,7 @@ fn function(name: &str, id: FunctionId, parameters: &[(&str, Shape, Nil)], resul
         shape: shape.clone(),
         required: true,
         nil: *nil,
+        fields: &[],
     };
     Function { name: name.to_owned(), parameters: parameters.iter().map(parameter).collect(), result, always: true, id }
 }
