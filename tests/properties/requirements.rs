@@ -236,15 +236,16 @@ fn rule(random: &mut Random, number: usize, request: &Value) -> Value {
 
 fn condition(random: &mut Random, own: Option<&str>, depth: usize) -> String {
     let below = |random: &mut Random| condition(random, own, depth.saturating_sub(1));
-    match random.below(if depth == 0 { 4 } else { 9 }) {
+    match random.below(if depth == 0 { 5 } else { 10 }) {
         0 => format!("len({}) > 0", list(random, own, None)),
         1 => format!("{} == nil", by_name(random, own)),
         2 => format!("{}.metadata.labels.target != nil", by_name(random, own)),
         3 => format!("any({}, .metadata.name == metadata.name)", list(random, own, None)),
-        4 => format!("({}) && ({})", below(random), below(random)),
-        5 => format!("({}) || ({})", below(random), below(random)),
-        6 => format!("not ({})", below(random)),
-        7 => format!("(metadata.name == 'api' ? ({}) : ({}))", below(random), below(random)),
+        4 => format!("{} == nil", by_ref(random, own)),
+        5 => format!("({}) && ({})", below(random), below(random)),
+        6 => format!("({}) || ({})", below(random), below(random)),
+        7 => format!("not ({})", below(random)),
+        8 => format!("(metadata.name == 'api' ? ({}) : ({}))", below(random), below(random)),
         _ => {
             let inner = list(random, own, Some(".metadata.name"));
             format!("any({}, len({inner}) > 0)", list(random, own, None))
@@ -276,6 +277,30 @@ fn by_name(random: &mut Random, own: Option<&str>) -> String {
     }
     let namespace = namespace(random, own, None).replace('*', "dev");
     format!("{root}{}.byName({namespace}, {name})", random.pick(&NAMESPACED))
+}
+
+/// A reference to one of several kinds, some of which may be in no namespace.
+fn by_ref(random: &mut Random, own: Option<&str>) -> String {
+    let root = *random.pick(&ROOTS);
+    let mut kinds = vec!["'pods'", "'services'", "'configmaps'", "'deployments.apps'", "'nodes'", "'namespaces'"];
+    kinds.truncate(if own.is_some() { 4 } else { kinds.len() });
+    for _ in 0..random.below(kinds.len()) {
+        kinds.remove(random.below(kinds.len()));
+    }
+    let reference = *random.pick(&[
+        "{kind: 'Pod', name: 'api'}",
+        "{apiVersion: 'v1', kind: 'Service', name: metadata.name}",
+        "{group: '', kind: 'ConfigMap', name: 'api', namespace: object.metadata.annotations.target}",
+        "{apiVersion: 'apps/v1', kind: 'Deployment', name: 'api', uid: 'u'}",
+        "{apiVersion: object.apiVersion, kind: object.kind, name: metadata.name}",
+        "{kind: 'Node', name: 'prod'}",
+        "object.metadata.ownerReferences[0]",
+        "nil",
+    ]);
+    let is_global = kinds.iter().all(|kind| matches!(*kind, "'nodes'" | "'namespaces'"));
+    let namespace = namespace(random, own, None).replace('*', "dev");
+    let arguments = if is_global { reference.to_owned() } else { format!("{namespace}, {reference}") };
+    format!("{root}.any({}).byRef({arguments})", kinds.join(", "))
 }
 
 /// A namespace as rules write it: as it is, as a field, or as what only an evaluation knows.

@@ -13,7 +13,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, LazyLock};
 
 use portal_expr::{
-    Calls, ComputedId, Field, Function, FunctionId, Nil, ObjectId, Parameter, Schema, Shape, Slot, Words,
+    Among, Calls, ComputedId, Field, Function, FunctionId, Nil, ObjectId, Parameter, Schema, Shape, Slot, Words,
 };
 
 use crate::{
@@ -34,9 +34,13 @@ pub(crate) const ROOTS: usize = 8;
 
 pub(crate) const BY_NAME: FunctionId = FunctionId(0);
 pub(crate) const LIST: FunctionId = FunctionId(1);
+pub(crate) const BY_REF: FunctionId = FunctionId(6);
 
 /// The name between `cluster` and a plural that asks for a fresh answer.
 pub(crate) const CONSISTENT: &str = "consistent";
+
+/// The word before kinds of which a reference says which one it means.
+const ANY: &str = "any";
 
 pub(crate) const IMAGE_REGISTRY: ComputedId = ComputedId(0);
 pub(crate) const IMAGE_NAME: ComputedId = ComputedId(1);
@@ -88,6 +92,17 @@ static LOOKUP_FUNCTIONS: LazyLock<Arc<[Function]>> = LazyLock::new(|| {
     .into()
 });
 
+/// The functions that follow a reference to one of several kinds.
+static REFERENCE_FUNCTIONS: LazyLock<Arc<[Function]>> = LazyLock::new(|| {
+    // Which of them must be given depends on whether the kinds have namespaces.
+    let by_ref = [("ns", Shape::Any, false), ("ref", Shape::map(Shape::Any), false)];
+    let mut by_ref = Function { always: false, ..function("byRef", BY_REF, by_ref, Shape::Any) };
+    for parameter in by_ref.parameters.iter_mut().filter(|parameter| parameter.name == "ref") {
+        parameter.fields = &["kind", "name"];
+    }
+    [by_ref].into()
+});
+
 /// What lookups give, of the kinds of Kubernetes.
 static LOOKUPS: LazyLock<Arc<HashMap<String, Vec<Shape>>>> = LazyLock::new(|| Arc::new(TYPES.lookups()));
 
@@ -110,7 +125,8 @@ pub(crate) fn schema(judged: Judged<'_>) -> Schema {
     let metadata = Shape::Object(types.metadata(identity));
     let lookups = |names| {
         let (functions, results) = (Arc::clone(&LOOKUP_FUNCTIONS), Arc::clone(&LOOKUPS));
-        Shape::Calls(Calls { names, functions, results })
+        let among = Some(Among { word: ANY, functions: Arc::clone(&REFERENCE_FUNCTIONS) });
+        Shape::Calls(Calls { names, functions, results, among })
     };
     let object_ids = objects_of(&object);
     schema.add_required_root("object", object);
@@ -250,6 +266,7 @@ fn function(name: &str, id: FunctionId, parameters: [(&str, Shape, bool); 2], re
         required,
         // The compiler of rules knows which of them may be nil.
         nil: Nil::Passed,
+        fields: &[],
     });
     Function { name: name.to_owned(), parameters: parameters.into(), result, always: true, id }
 }

@@ -3,6 +3,7 @@
 pub(crate) mod host;
 #[cfg(test)]
 mod panics;
+mod reference;
 mod saw;
 #[cfg(test)]
 mod tests;

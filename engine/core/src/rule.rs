@@ -49,8 +49,8 @@ pub struct Rule {
     pub names_request: bool,
     /// Whether its answer changes with time alone.
     pub uses_now: bool,
-    /// The kinds that it looks up, by the numbers of its call sites.
-    pub(crate) lookups: Vec<Option<LookupSite>>,
+    /// The kinds that it looks up, by the numbers of its call sites: none, one, or those that a reference may be to.
+    pub(crate) lookups: Vec<Vec<LookupSite>>,
     pub(crate) matching: Matching,
     pub(crate) per_container: bool,
     /// Whether nothing can be said without the object.
@@ -83,7 +83,7 @@ pub struct JudgedKind {
     pub(crate) template: Option<Template>,
 }
 
-/// A place in a rule that asks for other objects.
+/// A place in a rule that asks for other objects of a kind.
 #[derive(Clone, Debug)]
 pub struct LookupSite {
     /// The kind that is asked for.
@@ -147,7 +147,7 @@ impl Rule {
 
     /// Whether its expression reads other objects than the one that is judged.
     pub fn reads_others(&self) -> bool {
-        self.lookups.iter().any(Option::is_some)
+        self.lookups.iter().any(|sites| !sites.is_empty())
     }
 }
 

@@ -23,6 +23,7 @@ mod readings;
 mod reversed;
 #[cfg(test)]
 mod tests;
+mod through;
 mod words;
 
 use crate::{

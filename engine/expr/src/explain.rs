@@ -12,6 +12,8 @@ mod quantify;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use self::describe::field_of;
+
 use std::cell::Cell;
 
 use bumpalo::Bump;
@@ -304,7 +306,7 @@ fn told(facts: Facts<'_>) -> Facts<'_> {
     let mut told: Facts<'_> = Vec::new();
     for fact in facts {
         let entry = match (fact.subject.strip_prefix(elements::KEY_OF), fact.value) {
-            (Some(map), Value::Text(key)) => Some(describe::field_of(map, key)),
+            (Some(map), Value::Text(key)) => Some(field_of(map, key)),
             _ => None,
         };
         let is_told = |part: &String| is_part(part, &fact.subject) || entry.as_ref() == Some(part);

@@ -33,6 +33,13 @@ pub trait Host {
         Err(Failure::new(format!("the host knows no function at site {site}")))
     }
 
+    /// What a call asks for, in what people are told: one of several names, of which only the host knows which was meant. Nothing if
+    /// it asks for nothing that has a name.
+    fn call_name(&self, site: usize, arguments: &[Value<'_>]) -> Option<String> {
+        let _ = (site, arguments);
+        None
+    }
+
     /// `$env`: all roots as one value. Only strict programs ask for it.
     fn environment(&self) -> Value<'_> {
         Value::Nil

@@ -47,10 +47,11 @@ pub use glob::glob;
 pub use host::Host;
 pub use limits::{Limits, MAX_NESTING, MAX_NODES, MAX_SOURCE};
 pub use machine::{Failure, Limit, Machine};
-pub use program::{CallSite, Program};
+pub use program::{CallSite, Program, Written};
 pub use reference::{FunctionReference, RULES_ONLY, functions};
 pub use schema::{
-    Calls, ComputedId, Field, Function, FunctionId, Nil, Object, ObjectId, Parameter, Root, Schema, Shape, Slot, Words,
+    Among, Calls, ComputedId, Field, Function, FunctionId, Nil, Object, ObjectId, Parameter, Root, Schema, Shape, Slot,
+    Words,
 };
 pub use suggest::nearest;
 pub use value::{Amount, Entry, Keys, Map, Moment, Network, Quantity, Time, Value, Version, Zone};

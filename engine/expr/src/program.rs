@@ -43,11 +43,24 @@ pub struct CallSite {
     pub name: String,
     /// The names between the root and the function: `["pods"]` in `cluster.pods.list(…)`.
     pub names: Vec<String>,
+    /// The names of which one is meant: `["pods", "nodes"]` in `cluster.any("pods", "nodes").byRef(…)`, behind all other names.
+    pub among: Vec<Written>,
     /// The root that the call begins with; none for a plain function.
     pub root: Option<Slot>,
     /// The line of the call, from 1.
     pub line: u32,
     /// The column of the call in characters, from 1.
+    pub column: u32,
+}
+
+/// A text of the expression, and where it is written.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Written {
+    /// The text.
+    pub text: String,
+    /// Its line, from 1.
+    pub line: u32,
+    /// Its column in characters, from 1.
     pub column: u32,
 }
 

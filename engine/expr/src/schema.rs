@@ -160,8 +160,20 @@ pub struct Calls {
     pub names: std::ops::RangeInclusive<usize>,
     /// The functions.
     pub functions: Arc<[Function]>,
-    /// What they give behind a name of which more is known, in the order of the functions.
+    /// What they give behind a name of which more is known, in the order of the functions, and of those of `among` behind them.
     pub results: Arc<HashMap<String, Vec<Shape>>>,
+    /// What may be called of several names at once.
+    pub among: Option<Among>,
+}
+
+/// Functions of several names, of which only an evaluation knows which one is meant: `root.any("a", "b").function(…)`. The names are
+/// texts of the expression, so that all of them are known before it runs. They stand where one name would.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Among {
+    /// The word before the names.
+    pub word: &'static str,
+    /// The functions.
+    pub functions: Arc<[Function]>,
 }
 
 /// A function of the host.
@@ -194,6 +206,8 @@ pub struct Parameter {
     pub required: bool,
     /// What becomes of an argument that may be nil.
     pub nil: Nil,
+    /// Fields without which an argument says nothing. What can never have them is refused.
+    pub fields: &'static [&'static str],
 }
 
 /// What becomes of an argument that may be nil, although it is given.

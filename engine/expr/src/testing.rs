@@ -5,8 +5,8 @@ use std::collections::HashMap;
 use portal_document::{Document, Options};
 
 use crate::{
-    Arena, Calls, ComputedId, Failure, Field, Function, FunctionId, Host, Limits, Machine, Mode, Moment, Nil, Object,
-    Parameter, Program, Schema, Shape, Slot, Value, compile,
+    Among, Arena, Calls, ComputedId, Failure, Field, Function, FunctionId, Host, Limits, Machine, Mode, Moment, Nil,
+    Object, Parameter, Program, Schema, Shape, Slot, Value, compile,
 };
 
 pub(crate) struct Pod {
@@ -52,8 +52,13 @@ impl Pod {
         });
         schema.add_required_root("container", Shape::Object(container));
         schema.add_root("object", Shape::Any);
-        let parameter =
-            |name: &str, shape, required| Parameter { name: name.to_owned(), shape, required, nil: Nil::Passed };
+        let parameter = |name: &str, shape, required| Parameter {
+            name: name.to_owned(),
+            shape,
+            required,
+            nil: Nil::Passed,
+            fields: &[],
+        };
         schema.add_root(
             "cluster",
             Shape::Calls(Calls {
@@ -70,6 +75,20 @@ impl Pod {
                 }]
                 .into(),
                 results: Default::default(),
+                among: Some(Among {
+                    word: "any",
+                    functions: [Function {
+                        name: "byRef".to_owned(),
+                        parameters: vec![
+                            parameter("ns", Shape::Text, true),
+                            Parameter { fields: &["kind"], ..parameter("ref", Shape::map(Shape::Any), true) },
+                        ],
+                        result: Shape::Any,
+                        always: false,
+                        id: FunctionId(9),
+                    }]
+                    .into(),
+                }),
             }),
         );
         schema.add_function(Function {

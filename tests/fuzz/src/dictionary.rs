@@ -2,7 +2,7 @@
 
 const EXPRESSION: &str = r#"not in and or matches contains startsWith endsWith let if else true false nil
     && || ?? ?. ?: .. ** == != <= >= :: |map( # #acc #index $env ; 0x 0b 0o 1e3 b" /* // `
-    container object cluster double( list( ns: selector: image privileged user args ports labels env weight .tag .name
+    container object cluster double( list( cluster.any( byRef( ns: selector: image privileged user args ports labels env weight .tag .name
     9223372036854775807 1..3 {a:1} [1:2] "1.27" "v1.2.3-rc.1+b" ">=1.2,<2||3.x" ^ ~ .x "10.0.0.0/8" "::ffff:10.0.0.1" "fd00::/8" /32
     "prod-*" "a:\n-" "1Gi""#;
 
@@ -17,7 +17,7 @@ const RULES: &str = r#"apiVersion: portal.io/v1alpha1 kind: PortalClusterRule Po
     labelSelector: matchLabels: matchExpressions: key: operator: NotIn DoesNotExist values: names: podControllers: rule: message:
     {{ }} mode: admission audit enforcementAction: warn severity: alert: actions: type: label evict annotate patch-networkpolicy
     revoke-sa-token rateLimit: 5/min exceptions: reason: until: 2001-01-01 enabled: Pod Deployment Node Secret apps
-    cluster.pods.list( cluster.nodes.byName( consistentCluster selects( metadata.namespace now() securityContext request.userInfo
+    cluster.pods.list( cluster.nodes.byName( cluster.any( .byRef( consistentCluster selects( metadata.namespace now() securityContext request.userInfo
     image( x509( certificates( .notAfter .names .issuer .registry semver( isSemver( cidr( isIP( glob( fromYAML( "1.27" "10.0.0.0/8""#;
 
 /// The dictionary of a target, in libFuzzer's form.

@@ -5,8 +5,8 @@ use std::collections::HashMap;
 
 use portal_document::Document;
 use portal_expr::{
-    Calls, ComputedId, Facts, Failure, Field, Function, FunctionId, Host, Machine, Nil, Object, Parameter, Schema,
-    Shape, Slot, Value,
+    Among, Calls, ComputedId, Facts, Failure, Field, Function, FunctionId, Host, Machine, Nil, Object, Parameter,
+    Schema, Shape, Slot, Value,
 };
 
 use crate::prune::prune;
@@ -88,8 +88,13 @@ pub(crate) fn schema() -> Schema {
     });
     schema.add_root("container", Shape::Object(container));
     schema.add_root("object", Shape::Any);
-    let parameter =
-        |name: &str, shape, required| Parameter { name: name.to_owned(), shape, required, nil: Nil::Passed };
+    let parameter = |name: &str, shape, required| Parameter {
+        name: name.to_owned(),
+        shape,
+        required,
+        nil: Nil::Passed,
+        fields: &[],
+    };
     let list = Function {
         name: "list".to_owned(),
         parameters: vec![parameter("ns", Shape::Text, true), parameter("selector", Shape::map(Shape::Any), false)],
@@ -97,9 +102,12 @@ pub(crate) fn schema() -> Schema {
         always: true,
         id: FunctionId(7),
     };
+    let by_ref =
+        Function { name: "byRef".to_owned(), result: Shape::Any, always: false, id: FunctionId(9), ..list.clone() };
+    let among = Some(Among { word: "any", functions: [by_ref].into() });
     schema.add_root(
         "cluster",
-        Shape::Calls(Calls { names: 1..=2, functions: [list].into(), results: Default::default() }),
+        Shape::Calls(Calls { names: 1..=2, functions: [list].into(), results: Default::default(), among }),
     );
     schema.add_function(Function {
         name: "double".to_owned(),

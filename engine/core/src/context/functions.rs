@@ -23,7 +23,7 @@ struct About {
     example: Option<(&'static str, &'static str)>,
 }
 
-const TABLE: [About; 6] = [
+const TABLE: [About; 7] = [
     About {
         signature: "image(text)",
         about: "an image reference outside of pods, with the fields of `container.image`: `registry`, `name`, `tag`, `sha256`",
@@ -52,6 +52,11 @@ const TABLE: [About; 6] = [
     About {
         signature: "cluster.<plural>.list(ns[, selector])",
         about: "the objects of the cluster that a selector selects, `\"*\"` for all namespaces",
+        example: None,
+    },
+    About {
+        signature: "cluster.any(\"<plural>\", …).byRef(ns, ref)",
+        about: "the object that a reference names by its `kind` and `name`, if it is of one of these kinds, or nil",
         example: None,
     },
 ];
@@ -99,6 +104,7 @@ fn function(name: &str, id: FunctionId, parameters: &[(&str, Shape, Nil)], resul
         shape: shape.clone(),
         required: true,
         nil: *nil,
+        fields: &[],
     };
     Function { name: name.to_owned(), parameters: parameters.iter().map(parameter).collect(), result, always: true, id }
 }

@@ -166,8 +166,8 @@ impl Types {
         self.kinds.get(&*format!("{group}{separator}{version} {kind}")).copied()
     }
 
-    /// What lookups give of the kinds of Kubernetes, by what they are called behind `cluster`: one object, and a list of them. In the
-    /// order of the functions.
+    /// What lookups give of the kinds of Kubernetes, by what they are called behind `cluster`: one object, a list of them, and
+    /// one that a reference leads to. In the order of the functions.
     pub(crate) fn lookups(&self) -> HashMap<String, Vec<Shape>> {
         let mut lookups = HashMap::new();
         for kind in Kinds::builtin().iter() {
@@ -178,7 +178,7 @@ impl Types {
                 1 => shapes.remove(0),
                 _ => Shape::OneOf(shapes),
             };
-            let shapes = vec![object.clone(), Shape::list(object)];
+            let shapes = vec![object.clone(), Shape::list(object.clone()), object];
             // Of several groups with one plural the short name is that of one.
             if Kinds::builtin().by_plural(&kind.plural).is_ok_and(|meant| **meant == *kind) {
                 lookups.insert(kind.plural.clone(), shapes.clone());

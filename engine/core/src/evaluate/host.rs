@@ -10,8 +10,8 @@ use typed_arena::Arena as Kept;
 
 use crate::{
     context::{
-        BY_NAME, CONTAINER, CONTAINER_TYPE, METADATA, OBJECT, ROOTS, SECCOMP_PROFILE_TYPE, SECURITY_CONTEXT, SPEC,
-        functions, pod::Pod,
+        BY_NAME, BY_REF, CONTAINER, CONTAINER_TYPE, METADATA, OBJECT, ROOTS, SECCOMP_PROFILE_TYPE, SECURITY_CONTEXT,
+        SPEC, functions, pod::Pod,
     },
     event::{Event, Operation},
     lookup::{Answer, Filter, Lookup, Query},
@@ -96,7 +96,7 @@ impl<'a> RuleHost<'a> {
         (self.reads.take(), self.needs.take())
     }
 
-    fn look_up<'h>(
+    pub(super) fn look_up<'h>(
         &'h self,
         site: &LookupSite,
         function: portal_expr::FunctionId,
@@ -138,7 +138,7 @@ impl<'a> RuleHost<'a> {
     }
 
     /// The namespace that is meant, none for all. A field that is missing must not become all of them.
-    fn namespace(&self, site: &LookupSite, argument: Value<'_>) -> Result<Option<String>, Failure> {
+    pub(super) fn namespace(&self, site: &LookupSite, argument: Value<'_>) -> Result<Option<String>, Failure> {
         let Value::Text(namespace) = argument else {
             return Err(Failure::new(format!(
                 "the namespace of {} is text, not {}: write \"*\" for all namespaces",
@@ -219,6 +219,10 @@ impl Host for RuleHost<'_> {
     fn call<'a>(&'a self, site: usize, arguments: &[Value<'a>], machine: &Machine<'a>) -> Result<Value<'a>, Failure> {
         self.answer(self.rule.expression.calls(), site, arguments, machine)
     }
+
+    fn call_name(&self, site: usize, arguments: &[Value<'_>]) -> Option<String> {
+        self.name_of_reference(self.rule.lookups.get(site)?, arguments)
+    }
 }
 
 impl Host for MessageHost<'_, '_> {
@@ -248,13 +252,16 @@ impl RuleHost<'_> {
             return Err(Failure::new("the rule calls what it did not declare"));
         };
         let function = call.function;
-        let lookup = call.root.and_then(|_| self.rule.lookups.get(site)).and_then(Option::as_ref);
-        if call.root.is_some() && lookup.is_none() {
-            return Err(Failure::new("the rule looks up what it did not declare"));
-        }
-        let Some(lookup) = lookup else {
+        if call.root.is_none() {
             return functions::call(function, arguments, machine);
+        }
+        let lookups = self.rule.lookups.get(site).map(Vec::as_slice).unwrap_or_default();
+        let Some(lookup) = lookups.first() else {
+            return Err(Failure::new("the rule looks up what it did not declare"));
         };
+        if function == BY_REF {
+            return self.follow(lookups, arguments);
+        }
         let nodes = self.look_up(lookup, function, arguments)?;
         if function == BY_NAME {
             return Ok(nodes.first().map_or(Value::Nil, |node| Value::from_node(*node)));

@@ -1,4 +1,5 @@
 mod lookups;
+mod references;
 mod saw;
 
 use expect_test::{Expect, expect};

@@ -1,3 +1,5 @@
+mod references;
+
 use std::fmt::Write as _;
 
 use expect_test::{Expect, expect};

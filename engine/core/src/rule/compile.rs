@@ -8,6 +8,7 @@ mod judged;
 mod lookups;
 #[cfg(test)]
 mod natural;
+mod references;
 mod resources;
 mod spared;
 mod unknown;

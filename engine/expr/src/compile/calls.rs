@@ -1,6 +1,11 @@
 //! Calls: of builtins, of functions of the host, and of methods.
 
-use super::{Compiler, Typed, form, known::Known};
+use super::{
+    Compiler, Typed,
+    form::{self, Form, Member},
+    known::Known,
+    through::Route,
+};
 use crate::{
     ast::{Argument, Id, Kind as Syntax},
     builtins::{self, Builtin, Gives, Run},
@@ -8,19 +13,10 @@ use crate::{
     facts::ArgumentShape,
     habits,
     program::{CallSite, Constant, Kind, Op},
-    schema::{Calls, Function, Nil, Parameter, Shape, Slot},
+    schema::{Function, Nil, Parameter},
     suggest,
     types::Type,
 };
-
-/// A call through a root that has no value: `root.name.function(…)`.
-struct Through<'s> {
-    root: &'s str,
-    slot: Slot,
-    calls: &'s Calls,
-    /// The names after the root, the function last, with their places.
-    names: Vec<(&'s str, u32)>,
-}
 
 impl<'s> Compiler<'s> {
     pub(super) fn builtin(&mut self, at: u32, name: &str, arguments: &[Id]) -> Result<Typed<'s>, Error> {
@@ -147,7 +143,7 @@ impl<'s> Compiler<'s> {
                 let is_variable = self.variable(name).is_some();
                 match schema.function(name) {
                     Some(function) if !is_variable => {
-                        self.host_call(at, (function, &function.result), None, Vec::new(), arguments)
+                        self.host_call(at, function, Known::shaped(&function.result, None), Route::default(), arguments)
                     }
                     None if !self.strict
                         && !is_variable
@@ -259,7 +255,7 @@ impl<'s> Compiler<'s> {
     }
 
     /// Arguments of a function that knows none of them by a name.
-    fn unnamed(&self, arguments: &'s [Argument<'s>]) -> Result<Vec<Id>, Error> {
+    pub(super) fn unnamed(&self, arguments: &'s [Argument<'s>]) -> Result<Vec<Id>, Error> {
         match arguments.iter().find_map(|argument| argument.name) {
             Some((name, at)) => {
                 Err(self.error(at, format!("this takes no argument called `{name}`: leave the name out")))
@@ -272,74 +268,13 @@ impl<'s> Compiler<'s> {
         self.unnamed(arguments)?.into_iter().map(|argument| self.value(argument)).collect()
     }
 
-    /// Whether a callee goes through a root that has no value, by names and constant texts alone.
-    fn through(&self, callee: Id) -> Option<Through<'s>> {
-        let tree = self.tree;
-        let mut names = Vec::new();
-        let mut node = callee;
-        loop {
-            match tree.kind(node) {
-                Syntax::Member { base, property, .. } => {
-                    let Syntax::Text(name) = tree.kind(*property) else { return None };
-                    names.push((name.as_ref(), self.at(node)));
-                    node = *base;
-                }
-                Syntax::Chain(inner) => node = *inner,
-                Syntax::Identifier(root) => {
-                    let is_variable = self.variable(root).is_some();
-                    let schema = self.schema;
-                    let found = schema.root(root).filter(|_| !is_variable)?;
-                    let Shape::Calls(calls) = &found.shape else { return None };
-                    names.reverse();
-                    return Some(Through { root, slot: found.slot, calls, names });
-                }
-                _ => return None,
-            }
-        }
-    }
-
-    fn call_through(
+    /// A call of a function of the host, with what is known of its result.
+    pub(super) fn host_call(
         &mut self,
         at: u32,
-        through: Through<'s>,
-        arguments: &'s [Argument<'s>],
-    ) -> Result<Typed<'s>, Error> {
-        let Through { root, slot, calls, mut names } = through;
-        let Some((name, name_at)) = names.pop() else { return Err(self.restricted(at, root, calls)) };
-        let Some(index) = calls.functions.iter().position(|function| function.name == name) else {
-            let before = &names;
-            let names = || calls.functions.iter().map(|function| function.name.as_str());
-            let hint = match suggest::nearest(name, names()).filter(|_| !matches!(name, "exists" | "get")) {
-                Some(nearest) => format!(", did you mean `{nearest}`?"),
-                None if matches!(name, "exists" | "get" | "has")
-                    && arguments.iter().all(|argument| argument.name.is_none()) =>
-                {
-                    let path: Vec<&str> = before.iter().map(|(name, _)| *name).collect();
-                    let given: Vec<String> = arguments.iter().map(|argument| self.shown(argument.value)).collect();
-                    let asked = if name == "get" { "" } else { " != nil" };
-                    format!(": write `{root}.{}.byName({}){asked}`", path.join("."), given.join(", "))
-                }
-                None => {
-                    format!(", it has {}", names().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(" and "))
-                }
-            };
-            return Err(self.error(name_at, format!("`{root}` has no function `{name}`{hint}")));
-        };
-        if !calls.names.contains(&names.len()) {
-            return Err(self.restricted(at, root, calls));
-        }
-        let function = &calls.functions[index];
-        let known = names.last().and_then(|(name, _)| calls.results.get(*name)?.get(index));
-        let names = names.into_iter().map(|(name, _)| name.to_owned()).collect();
-        self.host_call(at, (function, known.unwrap_or(&function.result)), Some(slot), names, arguments)
-    }
-
-    fn host_call(
-        &mut self,
-        at: u32,
-        (function, result): (&'s Function, &'s Shape),
-        root: Option<Slot>,
-        names: Vec<String>,
+        function: &'s Function,
+        known: Known<'s>,
+        route: Route,
         arguments: &'s [Argument<'s>],
     ) -> Result<Typed<'s>, Error> {
         let mut given: Vec<Option<(Op, ArgumentShape)>> = function.parameters.iter().map(|_| None).collect();
@@ -366,13 +301,13 @@ impl<'s> Compiler<'s> {
         let site = self.calls.len() as u32;
         let place = self.error(at, "");
         let (id, name) = (function.id, function.name.clone());
-        self.calls.push(CallSite { function: id, name, names, root, line: place.line, column: place.column });
+        let Route { root, names, among } = route;
+        self.calls.push(CallSite { function: id, name, names, among, root, line: place.line, column: place.column });
         let absent = || (Op { kind: Kind::Constant(Constant::Nil), at }, ArgumentShape::Missing);
         let (ops, shapes): (Vec<Op>, Vec<ArgumentShape>) =
             given.into_iter().map(|given| given.unwrap_or_else(absent)).unzip();
         self.facts.calls.push(shapes);
         self.facts.doubtful.push(doubtful);
-        let known = Known::shaped(result, None);
         let known = Known { may_be_nil: known.may_be_nil && !function.always, ..known };
         Ok(Typed { op: Op { kind: Kind::Call { site, arguments: ops.into() }, at }, known })
     }
@@ -400,12 +335,14 @@ impl<'s> Compiler<'s> {
         // As in Go, nil is a map of nothing.
         let is_map = kind.is_map() || kind.is_nil();
         if !(kind.is_unknown() || wanted.is_unknown() || kind == wanted || is_map && wanted.is_map()) {
-            let hint = self.map_meant(wanted, id).filter(|_| !self.strict).unwrap_or_default();
+            let hint = self.map_meant(wanted, id).or_else(|| self.argument_meant(function, parameter, id, kind));
+            let hint = hint.filter(|_| !self.strict).unwrap_or_default();
             let message =
                 format!("`{}` of `{}` must be {wanted}, and this is {kind}{hint}", parameter.name, function.name);
             return Err(self.error(at, message));
         }
         self.require_argument(function, parameter, id, &typed)?;
+        self.require_fields(function, parameter, id, &typed.known)?;
         let shape = match (&typed.op.kind, typed.known.origin) {
             (Kind::Constant(Constant::Text(text)), _) => ArgumentShape::Text(text.to_string()),
             (Kind::Constant(_), _) => ArgumentShape::Constant,
@@ -417,6 +354,45 @@ impl<'s> Compiler<'s> {
             _ => ArgumentShape::Dynamic,
         };
         Ok((typed.op, shape, typed.known.may_be_nil))
+    }
+
+    /// How a function is called whose argument has fields that it asks for, and does not have them.
+    fn argument_meant(&self, function: &Function, parameter: &Parameter, id: Id, kind: Type) -> Option<String> {
+        let name = &function.name;
+        let meant = match kind.is_array() {
+            true => format!(": write `any({}, ….{name}(…, #) …)` to ask for each", self.shown(id)),
+            false => format!(": {}", usage(function)),
+        };
+        (!parameter.fields.is_empty()).then_some(meant)
+    }
+
+    /// Refuses an argument that can never have what the host asks of it: whatever it is, nothing would come of it.
+    fn require_fields(
+        &self,
+        function: &Function,
+        parameter: &Parameter,
+        id: Id,
+        known: &Known<'s>,
+    ) -> Result<(), Error> {
+        let has = |form: &Form<'s>, field: &str| match form {
+            Form::Record(entries) => entries.iter().any(|entry| entry.key == field),
+            form => !matches!(form.member(self.schema, field), Member::None),
+        };
+        let forms = known.form.alternatives();
+        let is_missing = |field: &&&str| !forms.iter().any(|form| has(form, field));
+        let Some(field) = parameter.fields.iter().find(is_missing).filter(|_| !self.strict) else { return Ok(()) };
+        let (text, name) = (self.shown(id), &function.name);
+        let hint = match forms {
+            [Form::Record(_)] => format!(": write `{{{field}: …}}`"),
+            // What has nothing else is of one kind, which its field is called by.
+            _ if forms.iter().any(|form| has(form, "name")) => {
+                let of = if text == "#" { "" } else { &*text };
+                format!(": write `cluster.NAME.byName(…, {of}.name)`")
+            }
+            _ => String::new(),
+        };
+        let message = format!("`{text}` has no `{field}`, without which `{name}` cannot know what is meant{hint}");
+        Err(self.error(self.at(id), message))
     }
 
     /// Refuses an argument that may be missing, where the host can do nothing with nil.

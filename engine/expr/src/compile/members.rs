@@ -13,7 +13,7 @@ use crate::{
     error::Error,
     facts::Segment,
     program::{Kind, Missing, Op},
-    schema::{Calls, ComputedId, Shape},
+    schema::{Among, Calls, ComputedId, Shape},
     suggest,
     types::Type,
 };
@@ -332,8 +332,11 @@ impl<'s> Compiler<'s> {
 
     /// A root without a value, used as if it had one.
     pub(super) fn restricted(&self, at: u32, root: &str, calls: &Calls) -> Error {
-        let functions: Vec<String> =
+        let mut functions: Vec<String> =
             calls.functions.iter().map(|function| format!("`{root}.NAME.{}(…)`", function.name)).collect();
+        if let Some(Among { word, functions: among }) = &calls.among {
+            functions.extend(among.iter().map(|function| format!("`{root}.{word}(\"NAME\", …).{}(…)`", function.name)));
+        }
         self.error(at, format!("`{root}` can only be used as {}", functions.join(" or ")))
     }
 }

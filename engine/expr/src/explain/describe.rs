@@ -65,6 +65,11 @@ impl<'a> Explanation<'a, '_> {
         self.program.calls.get(site as usize).is_some_and(|call| call.root.is_some())
     }
 
+    /// Whether only the host knows which of several names was looked up.
+    fn is_among(&self, site: u32) -> bool {
+        self.program.calls.get(site as usize).is_some_and(|call| !call.among.is_empty())
+    }
+
     /// Whether something is looked up in an operation.
     pub(super) fn looks_up(&self, op: &'a Op) -> bool {
         // Few expressions look anything up.
@@ -208,7 +213,7 @@ impl<'a> Explanation<'a, '_> {
     /// What a list is called whose elements are: what a call found is known by its kind alone.
     pub(super) fn describe_list(&self, op: &'a Op, place: Place<'_, 'a>) -> Option<String> {
         match &self.behind_names(op).kind {
-            Kind::Call { site, .. } if self.is_lookup(*site) => {
+            Kind::Call { site, .. } if self.is_lookup(*site) && !self.is_among(*site) => {
                 self.program.calls.get(*site as usize)?.names.last().cloned()
             }
             _ => self.describe(op, place),
@@ -218,6 +223,10 @@ impl<'a> Explanation<'a, '_> {
     /// What a call of the host asks for: `services["shop/web"]`, `pods in shop with app=web`.
     fn describe_call(&self, op: &'a Op, site: u32, arguments: &'a [Op], place: Place<'_, 'a>) -> Option<String> {
         let call = self.program.calls.get(site as usize)?;
+        if self.is_among(site) {
+            let values: Option<Vec<Value<'a>>> = arguments.iter().map(|argument| self.value(argument, place)).collect();
+            return self.evaluation.host.call_name(site as usize, &values?);
+        }
         let Some(name) = call.names.last() else {
             let arguments: Option<Vec<String>> =
                 arguments.iter().map(|argument| self.describe(argument, place)).collect();
@@ -263,7 +272,7 @@ fn described(constant: &Constant) -> Option<String> {
 }
 
 /// `base.name`, or `base["…"]` for names that are no words.
-pub(super) fn field_of(base: &str, name: &str) -> String {
+pub(crate) fn field_of(base: &str, name: &str) -> String {
     let is_word = !name.is_empty() && name.chars().all(|character| character.is_alphanumeric() || character == '_');
     match (is_word, base.is_empty()) {
         (true, true) => name.to_owned(),

@@ -1,5 +1,7 @@
 //! The places in a rule that ask for other objects: which kind, and whether the rule may.
 
+use std::sync::Arc;
+
 use portal_expr::{ArgumentShape, CallSite, Read, Segment};
 
 use super::Compiler;
@@ -14,47 +16,26 @@ use crate::{
 
 impl Compiler<'_> {
     /// What each call of the host asks for, by the number of its site. Nothing for calls that ask for no object.
-    pub(super) fn lookups(&mut self, expression: &dyn Expression) -> Vec<Option<LookupSite>> {
+    pub(super) fn lookups(&mut self, expression: &dyn Expression) -> Vec<Vec<LookupSite>> {
         let facts = expression.facts();
         let sites = expression.calls().iter().zip(&facts.calls).zip(&facts.doubtful);
-        sites.map(|((site, arguments), doubtful)| self.lookup(site, arguments, doubtful)).collect()
+        let asked = sites.map(|((site, arguments), doubtful)| match &site.among[..] {
+            [] => self.lookup(site, arguments, doubtful).into_iter().collect(),
+            among => self.reference(site, among, arguments, doubtful),
+        });
+        asked.collect()
     }
 
     fn lookup(&mut self, site: &CallSite, arguments: &[ArgumentShape], doubtful: &[usize]) -> Option<LookupSite> {
-        let root = site.root?;
-        let (is_consistent, plural) = match &site.names[..] {
-            [plural] => (root == CONSISTENT_CLUSTER, plural),
-            [word, plural] if word == CONSISTENT => (true, plural),
-            [word, _] => {
-                let message = format!(
-                    "`cluster.{word}` is no way to a kind: write cluster.<plural> or cluster.consistent.<plural>"
-                );
-                self.site_error(site, message);
-                return None;
-            }
-            _ => return None,
-        };
-        let kind = match self.kinds.by_plural(plural) {
-            Ok(kind) => kind.clone(),
-            Err(error) => {
-                let awaits = matches!(error, PluralError::Unknown(_));
-                let place = self.place_of(site, plural);
-                self.add_at(Level::Error, place, describe(plural, error));
-                if let Some(diagnostic) = self.diagnostics.last_mut() {
-                    diagnostic.awaits_kind = awaits;
-                }
-                return None;
-            }
-        };
+        let (plural, words) = site.names.split_last()?;
+        let is_consistent = self.is_consistent(site, words)?;
+        let kind =
+            self.kind_of(plural, |compiler| compiler.place_of(site, plural), |name| format!("cluster[{name:?}]"))?;
         self.check_arguments(site, &kind, arguments);
         self.check_order(site, &kind, arguments);
         self.check_selector(site, arguments);
         if kind.namespaced && doubtful.contains(&0) {
-            let message = format!(
-                "the namespace of `{}` may be missing here: give it a value by `?? …`, or ask first by `… != nil && …`",
-                kind.plural
-            );
-            self.site_error(site, message);
+            self.refuse_doubtful(site, &kind);
         }
         let namespace = match arguments.first() {
             Some(ArgumentShape::Text(namespace)) if kind.namespaced => Some(namespace.clone()),
@@ -63,6 +44,49 @@ impl Compiler<'_> {
         self.check_own_namespace(site, &kind, namespace.as_deref());
         let has_selector = is_given(arguments, 1) || (!kind.namespaced && is_given(arguments, 0));
         Some(LookupSite { kind, namespace, consistent: is_consistent, has_selector })
+    }
+
+    /// Whether the words before a kind ask for fresh answers. None if they are no way to one.
+    pub(super) fn is_consistent(&mut self, site: &CallSite, words: &[String]) -> Option<bool> {
+        match words {
+            [] => Some(site.root? == CONSISTENT_CLUSTER),
+            [word] if word == CONSISTENT => Some(true),
+            [word, ..] => {
+                let message = format!(
+                    "`cluster.{word}` is no way to a kind: write cluster.<plural> or cluster.consistent.<plural>"
+                );
+                self.site_error(site, message);
+                None
+            }
+        }
+    }
+
+    /// The kind that a plural names. What is wrong with it is told at its place, with how a plural with its group is written there.
+    pub(super) fn kind_of(
+        &mut self,
+        plural: &str,
+        place: impl Fn(&Self) -> (u32, u32),
+        write: impl Fn(&str) -> String,
+    ) -> Option<Arc<Kind>> {
+        let error = match self.kinds.by_plural(plural) {
+            Ok(kind) => return Some(Arc::clone(kind)),
+            Err(error) => error,
+        };
+        let awaits = matches!(error, PluralError::Unknown(_));
+        self.add_at(Level::Error, place(self), describe(plural, error, write));
+        if let Some(diagnostic) = self.diagnostics.last_mut() {
+            diagnostic.awaits_kind = awaits;
+        }
+        None
+    }
+
+    /// Refuses a namespace that may be missing.
+    pub(super) fn refuse_doubtful(&mut self, site: &CallSite, kind: &Kind) {
+        let message = format!(
+            "the namespace of `{}` may be missing here: give it a value by `?? …`, or ask first by `… != nil && …`",
+            kind.plural
+        );
+        self.site_error(site, message);
     }
 
     fn check_arguments(&mut self, site: &CallSite, kind: &Kind, arguments: &[ArgumentShape]) {
@@ -159,7 +183,7 @@ impl Compiler<'_> {
         rule[..call].rfind(plural).map_or((site.line, site.column), |offset| self.place(offset))
     }
 
-    fn site_error(&mut self, site: &CallSite, message: String) {
+    pub(super) fn site_error(&mut self, site: &CallSite, message: String) {
         self.add_at(Level::Error, (site.line, site.column), message);
     }
 }
@@ -181,16 +205,16 @@ fn written(read: &Read) -> String {
     })
 }
 
-fn is_given(arguments: &[ArgumentShape], index: usize) -> bool {
+pub(super) fn is_given(arguments: &[ArgumentShape], index: usize) -> bool {
     arguments.get(index).is_some_and(|argument| *argument != ArgumentShape::Missing)
 }
 
-fn describe(plural: &str, error: PluralError) -> String {
+fn describe(plural: &str, error: PluralError, write: impl Fn(&str) -> String) -> String {
     match error {
         PluralError::Unknown(Some(nearest)) => format!("no kind is served as `{plural}`, did you mean `{nearest}`?"),
         PluralError::Unknown(None) => format!("no kind is served as `{plural}`"),
         PluralError::Ambiguous(names) => {
-            let names: Vec<String> = names.iter().map(|name| format!("cluster[{name:?}]")).collect();
+            let names: Vec<String> = names.iter().map(|name| write(name)).collect();
             format!("several groups serve `{plural}`: write {}", names.join(" or "))
         }
     }
