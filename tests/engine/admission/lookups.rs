@@ -42,6 +42,16 @@ match: {gvk: [{kind: Pod}], podControllers: false}
 rule: container.image.registry not in split(cluster.consistent.configmaps.byName("policy", "registries").data.allowed ?? "", ",")
 message: "{{ container.image.registry }} is not allowed"
 ---
+name: target-exists
+match: {gvk: [{group: autoscaling, kind: HorizontalPodAutoscaler}]}
+rule: cluster.any("deployments", "statefulsets").byRef(metadata.namespace, object.spec.scaleTargetRef) == nil
+message: "there is no {{ object.spec.scaleTargetRef.name }}"
+---
+name: owner-exists
+match: {gvk: [{kind: ConfigMap}]}
+rule: 'any(metadata.ownerReferences, cluster.consistent.any("deployments").byRef(metadata.namespace, #) == nil)'
+message: "an owner is gone"
+---
 name: widgets
 match: {gvk: [{kind: Service}]}
 rule: cluster.widgets.byName(metadata.namespace, metadata.name).spec.size > 3
@@ -104,7 +114,7 @@ fn guarded() -> Guarded {
     let prepared = Guarded::prepare(&definitions);
     let guarded = Guarded::guard(prepared, RULES, &definitions, &["--decision-log=all"]);
     // Ready is what waits for the objects.
-    assert_eq!(guarded.engine().metric(r#"portal_rules{state="active"}"#), 7, "{}", guarded.engine().log());
+    assert_eq!(guarded.engine().metric(r#"portal_rules{state="active"}"#), 9, "{}", guarded.engine().log());
     let dry = ["--namespace", "shop", "create", "--dry-run=server", "--filename", "-"];
     let probe = deployment("probe", 1).to_string();
     eventually("the webhook is called", || !guarded.kubectl(&dry, &probe).status.success());
@@ -153,6 +163,27 @@ fn rules_see_the_rest_of_the_cluster_and_what_is_being_written() {
     // With a label less it is one of them no more.
     guarded.check(&["--namespace", "shop", "label", "configmap", "two", "role-"], "", true, &[]);
     guarded.check(&["--namespace", "shop", "delete", "configmap", "one"], "", true, &[]);
+
+    // References, by kind and name, and by the uid if they have one.
+    let scaler = |name: &str, target: &str| {
+        let target = json!({"apiVersion": "apps/v1", "kind": "Deployment", "name": target});
+        json!({
+            "apiVersion": "autoscaling/v2", "kind": "HorizontalPodAutoscaler", "metadata": {"name": name},
+            "spec": {"maxReplicas": 3, "scaleTargetRef": target},
+        })
+    };
+    shop(&scaler("lost", "nobody"), false, &["target-exists: there is no nobody"]);
+    shop(&scaler("good", "seven"), true, &[]);
+    let uid = ["--namespace=shop", "get", "deployment", "seven", "--output=jsonpath={.metadata.uid}"];
+    let uid = guarded.cluster.kubectl(&uid).unwrap();
+    let owned = |name: &str, uid: &str| {
+        let mut owned = config_map(name);
+        let owner = json!({"apiVersion": "apps/v1", "kind": "Deployment", "name": "seven", "uid": uid});
+        owned["metadata"]["ownerReferences"] = json!([owner]);
+        owned
+    };
+    shop(&owned("owned", uid.trim()), true, &[]);
+    shop(&owned("orphan", "00000000-0000-0000-0000-000000000000"), false, &["owner-exists: an owner is gone"]);
 
     // The objects of a custom kind.
     apply(&guarded.cluster, &widget("v1", 5));
