@@ -55,6 +55,11 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "DIR", env = "PORTAL_RULES_FOLDER")]
     rules_folder: Option<PathBuf>,
 
+    /// Kinds that are watched even while no rule looks them up, so that such a rule is in force at once: plurals such as
+    /// `pods,deployments.apps`. They are watched with `--admission`
+    #[arg(long, value_name = "PLURALS", env = "PORTAL_WATCHED_KINDS", value_delimiter = ',')]
+    watched_kinds: Vec<String>,
+
     /// The name of the PortalInstance that this engine belongs to
     #[arg(long, value_name = "NAME", env = "PORTAL_INSTANCE", default_value = "default")]
     instance: String,
@@ -181,6 +186,7 @@ fn settings(arguments: &Arguments) -> anyhow::Result<Settings> {
         rule_selector,
         rules_folder: arguments.rules_folder.clone(),
         rules_per_namespace: arguments.rules_per_namespace,
+        watched_kinds: arguments.watched_kinds.iter().filter(|name| !name.is_empty()).cloned().collect(),
         timing: timing.context("the times of the Lease do not fit")?,
         peers: arguments.peers.settings(&arguments.instance, &arguments.namespace)?,
         admission: match admission {

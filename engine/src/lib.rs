@@ -9,3 +9,5 @@ pub mod run;
 pub mod sinks;
 pub mod status;
 pub mod tally;
+#[cfg(test)]
+mod testing;

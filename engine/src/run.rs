@@ -83,6 +83,8 @@ pub struct Settings {
     pub rules_folder: Option<PathBuf>,
     /// How many rules a namespace may have in the cluster.
     pub rules_per_namespace: usize,
+    /// The plurals of kinds that are watched even while no rule looks them up.
+    pub watched_kinds: Vec<String>,
     /// The times of the Lease.
     pub timing: Timing,
     /// How other replicas are found and asked, if there are any.
@@ -354,7 +356,7 @@ fn keep_objects(
     updates: &mpsc::Sender<Update>,
 ) -> Caches {
     let (runtime, metrics, in_force) = (runtime.clone(), metrics.clone(), own.in_force.clone());
-    let keeper = Keeper::new(runtime, metrics, in_force, updates.clone(), settings.parts());
+    let keeper = Keeper::new(runtime, metrics, in_force, updates.clone(), settings.parts(), &settings.watched_kinds);
     let caches = keeper.caches();
     tasks.spawn(keeper.run());
     caches
@@ -452,6 +454,7 @@ mod tests {
                 rule_selector: Selector::default(),
                 rules_folder: Some("rules".into()),
                 rules_per_namespace: RULES_PER_NAMESPACE,
+                watched_kinds: Vec::new(),
                 timing: Timing::default(),
                 peers: None,
                 admission: None,

@@ -25,7 +25,8 @@ impl Logs {
 }
 
 fn parse(levels: Option<&str>) -> anyhow::Result<EnvFilter> {
-    let levels = levels.unwrap_or("info");
+    // What a watch runs into is told by the part that it is, once and in words.
+    let levels = levels.unwrap_or("info,kube_runtime::watcher=error");
     EnvFilter::builder().parse(levels).with_context(|| {
         format!(
             "`{levels}` says no levels: write error, warn, info, debug or trace, or module=level, with commas between"

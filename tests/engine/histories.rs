@@ -39,6 +39,7 @@ impl Engine {
             rule_selector: portal_cluster::rules::selector::parse(&selector).unwrap(),
             rules_folder: None,
             rules_per_namespace: RULES_PER_NAMESPACE,
+            watched_kinds: Vec::new(),
             timing: Timing::default(),
             peers: None,
             admission: None,

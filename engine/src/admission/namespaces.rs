@@ -101,12 +101,12 @@ pub(super) mod tests {
 
     use super::*;
     use crate::{
-        admission::tests::api::ApiServer,
         cache::{
             feed::{self, Source},
             store::Store,
         },
         metrics::EngineMetrics,
+        testing::api::ApiServer,
     };
 
     /// Namespaces of which the watch has told these. Of the others nothing is known but what the API server says.

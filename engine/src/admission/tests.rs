@@ -1,7 +1,6 @@
 //! The server, with real sockets and certificates. What waits has limits that are short, and waits for all of its clients at once.
 //! Behind it those who judge, with rules in force and an API server that says what a test wants.
 
-pub(super) mod api;
 mod authors;
 mod bodies;
 mod certificates;
@@ -12,6 +11,5 @@ mod exemptions;
 mod kit;
 mod protocol;
 mod requests;
-mod rules;
 mod slow;
 mod swaps;

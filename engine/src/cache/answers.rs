@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use portal_core::{
+    kinds::Kind,
     lookup::{Answer, Filter, Lookup, Query},
     object::Object,
 };
@@ -21,10 +22,19 @@ pub struct Answers<'a> {
     namespace: Option<(&'a str, &'a Result<Arc<Object<'static>>, String>)>,
     /// What was seen of the feeds that were asked. Written by answers.
     seen: RefCell<Vec<(Shown, Seen)>>,
+    /// Which of them knows a kind in a namespace or everywhere: whoever asks again is answered by the same one. Written by answers.
+    places: RefCell<Vec<Asked>>,
     /// What was read of the API server for this request.
     fresh: HashMap<Query, FreshAnswer>,
     /// Whether nothing more is read.
     is_last_round: bool,
+}
+
+/// A kind that was asked for in a namespace or everywhere, and where it stands what was seen of it.
+struct Asked {
+    kind: Arc<Kind>,
+    namespace: Option<String>,
+    place: usize,
 }
 
 /// What the API server said.
@@ -36,7 +46,8 @@ impl<'a> Answers<'a> {
         caches: &'a Caches,
         namespace: Option<(&'a str, &'a Result<Arc<Object<'static>>, String>)>,
     ) -> Answers<'a> {
-        Answers { caches, namespace, seen: RefCell::default(), fresh: HashMap::new(), is_last_round: false }
+        let (seen, places) = (RefCell::default(), RefCell::default());
+        Answers { caches, namespace, seen, places, fresh: HashMap::new(), is_last_round: false }
     }
 
     /// Takes what was read of the API server.
@@ -51,14 +62,8 @@ impl<'a> Answers<'a> {
 
     fn cached(&self, query: &Query) -> Answer {
         let namespace = query.namespace.as_deref();
-        let Some(shown) = self.caches.get(&query.kind, namespace) else { return Answer::NotSynced };
-        let mut seen = self.seen.borrow_mut();
-        let place = seen.iter().position(|(known, _)| known.is(&shown)).unwrap_or_else(|| {
-            let now = shown.now();
-            seen.push((shown, now));
-            seen.len() - 1
-        });
-        match &seen[place].1 {
+        let Some(place) = self.place(&query.kind, namespace) else { return Answer::NotSynced };
+        match &self.seen.borrow()[place].1 {
             Seen::Moment(moment) => match moment.find(namespace, &query.filter) {
                 Ok(found) => Answer::Found(found),
                 Err(reason) => Answer::Failed(reason),
@@ -66,6 +71,24 @@ impl<'a> Answers<'a> {
             Seen::NotSynced => Answer::NotSynced,
             Seen::Refused(reason) => Answer::Failed(reason.clone()),
         }
+    }
+
+    /// Where it stands what was seen of the objects of a kind. None if nobody tells of them.
+    fn place(&self, kind: &Arc<Kind>, namespace: Option<&str>) -> Option<usize> {
+        let mut places = self.places.borrow_mut();
+        let is_known = |asked: &&Asked| asked.kind == *kind && asked.namespace.as_deref() == namespace;
+        if let Some(asked) = places.iter().find(is_known) {
+            return Some(asked.place);
+        }
+        let shown = self.caches.get(kind, namespace)?;
+        let mut seen = self.seen.borrow_mut();
+        let place = seen.iter().position(|(known, _)| known.is(&shown)).unwrap_or_else(|| {
+            let now = shown.now();
+            seen.push((shown, now));
+            seen.len() - 1
+        });
+        places.push(Asked { kind: Arc::clone(kind), namespace: namespace.map(str::to_owned), place });
+        Some(place)
     }
 
     fn fresh(&self, query: &Query) -> Answer {

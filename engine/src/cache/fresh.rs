@@ -27,6 +27,9 @@ use tokio::{
 use super::answers::FreshAnswer;
 use crate::metrics::{EngineMetrics, FreshRead};
 
+#[cfg(test)]
+mod tests;
+
 /// Reads what rules ask for. A clone shares its bounds.
 #[derive(Clone)]
 pub struct Fresh {
@@ -94,8 +97,9 @@ impl Fresh {
     }
 
     async fn answer(&self, query: &Query, deadline: Instant) -> FreshAnswer {
-        let begin = self.rate.lock().unwrap_or_else(PoisonError::into_inner).begin(Instant::now());
-        if begin >= deadline {
+        let now = Instant::now();
+        let begin = self.rate.lock().unwrap_or_else(PoisonError::into_inner).begin(now);
+        if begin >= deadline && now < deadline {
             self.metrics.fresh_reads.at(&FreshRead::Refused).inc();
             return Err(format!("rules ask the API server for more than {PER_SECOND} fresh answers in a second"));
         }
@@ -160,7 +164,7 @@ impl Fresh {
         let response = self.client.send(request).await?;
         let status = response.status();
         let body = Limited::new(response.into_body(), MAX_ANSWER).collect().await;
-        let body = body.map_err(|error| kube::Error::Service(error))?.to_bytes();
+        let body = body.map_err(kube::Error::Service)?.to_bytes();
         if status.is_success() {
             return String::from_utf8(body.into()).map_err(|error| kube::Error::Service(error.into()));
         }

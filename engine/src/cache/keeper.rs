@@ -31,6 +31,9 @@ use super::{
 };
 use crate::metrics::EngineMetrics;
 
+#[cfg(test)]
+mod tests;
+
 /// The objects that are watched. A clone sees the same.
 #[derive(Clone, Debug, Default)]
 pub struct Caches(Arc<ArcSwap<HashMap<FeedId, Shown>>>);
@@ -43,6 +46,8 @@ pub struct Keeper {
     updates: mpsc::Sender<Update>,
     caches: Caches,
     start: Start,
+    /// The plurals of kinds that are watched even while no rule looks them up.
+    watched_kinds: Vec<String>,
     feeds: HashMap<FeedId, Running>,
     tasks: JoinSet<()>,
     /// Feeds tell here that something is different.
@@ -68,8 +73,15 @@ struct Running {
     unneeded: Option<Instant>,
 }
 
-/// What is needed of each kind, and where.
-type Needs = BTreeMap<Arc<Kind>, Reach>;
+/// What is needed of each kind.
+type Needs = BTreeMap<Arc<Kind>, Need>;
+
+/// Where objects of a kind are needed.
+#[derive(Clone, Debug, Default)]
+struct Need {
+    everywhere: bool,
+    namespaces: BTreeSet<String>,
+}
 
 /// Up to so many namespaces of a kind have a watch each. More of them are one watch of the whole cluster, if that is allowed: each watch
 /// costs the API server a connection and memory.
@@ -114,10 +126,13 @@ impl Keeper {
         in_force: InForce,
         updates: mpsc::Sender<Update>,
         loading: Vec<Part>,
+        watched_kinds: &[String],
     ) -> Keeper {
         let (caches, feeds, tasks) = (Caches::default(), HashMap::new(), JoinSet::new());
         let (changed, told, start) = (Arc::default(), Feeds::default(), Start::Loading(loading));
-        let mut keeper = Keeper { runtime, metrics, in_force, updates, caches, start, feeds, tasks, changed, told };
+        let watched_kinds = watched_kinds.to_vec();
+        let mut keeper =
+            Keeper { runtime, metrics, in_force, updates, caches, start, watched_kinds, feeds, tasks, changed, told };
         keeper.arrange(&Needs::new());
         keeper
     }
@@ -155,21 +170,37 @@ impl Keeper {
         }
     }
 
-    /// What the rules need. With thousands of them that takes a while, and workers have requests to answer.
+    /// What the rules need, and what is watched in any case. With thousands of rules that takes a while, and workers have requests to
+    /// answer.
     async fn needs(&self) -> Needs {
         let snapshot = self.in_force.now();
-        match tokio::task::spawn_blocking(move || snapshot.looked_up()).await {
-            Ok(needs) => needs,
+        let kinds = Arc::clone(&snapshot.kinds);
+        let mut needs: Needs = match tokio::task::spawn_blocking(move || snapshot.looked_up()).await {
+            Ok(looked_up) => looked_up.into_iter().map(|(kind, reach)| (kind, Need::of(reach))).collect(),
             Err(error) => std::panic::resume_unwind(error.into_panic()),
+        };
+        let mut unknown = Vec::new();
+        for plural in &self.watched_kinds {
+            match kinds.by_plural(plural) {
+                Ok(kind) => needs.entry(Arc::clone(kind)).or_default().everywhere = true,
+                Err(_) => unknown.push(plural.as_str()),
+            }
         }
+        if !unknown.is_empty() && kinds.iter().next().is_some() {
+            let unknown = unknown.join(", ");
+            self.runtime.health.unwell(&Part::Caches, &format!("no kind is served as {unknown}, of --watched-kinds"));
+        } else if !self.watched_kinds.is_empty() {
+            self.runtime.health.recovered(&Part::Caches);
+        }
+        needs
     }
 
     /// Starts the feeds that are needed, and ends those that nothing has needed for a while.
     fn arrange(&mut self, needs: &Needs) {
         let namespaces = Kinds::builtin().get("", "Namespace").expect("the table of Kubernetes has it");
         let mut wanted = BTreeMap::from([(FeedId::of(namespaces, None), namespaces)]);
-        for (kind, reach) in needs {
-            wanted.extend(self.wanted(kind, reach).into_iter().map(|id| (id, kind)));
+        for (kind, need) in needs {
+            wanted.extend(self.wanted(kind, need).into_iter().map(|id| (id, kind)));
         }
         let running = self.feeds.len();
         for (id, kind) in &wanted {
@@ -194,11 +225,11 @@ impl Keeper {
     }
 
     /// The feeds that a kind needs. What takes the place of another feed is wanted beside it until its objects are at hand.
-    fn wanted(&self, kind: &Kind, reach: &Reach) -> BTreeSet<FeedId> {
+    fn wanted(&self, kind: &Kind, need: &Need) -> BTreeSet<FeedId> {
         let all = FeedId::of(kind, None);
-        let own: Vec<FeedId> = reach.namespaces.keys().map(|namespace| FeedId::of(kind, Some(namespace))).collect();
-        let state = |id: &FeedId| self.feeds.get(id).map(|feed| feed.state());
-        let is_for_all = !reach.cluster.is_empty() || own.len() > NAMESPACES;
+        let own: Vec<FeedId> = need.namespaces.iter().map(|namespace| FeedId::of(kind, Some(namespace))).collect();
+        let state = |id: &FeedId| self.feeds.get(id).map(Running::state);
+        let is_for_all = need.everywhere || own.len() > NAMESPACES;
         let mut wanted = BTreeSet::new();
         if is_for_all || (state(&all).is_some() && own.iter().any(|id| state(id) != Some(FeedState::Synced))) {
             wanted.insert(all.clone());
@@ -258,6 +289,12 @@ impl Keeper {
         }
         let ends = self.feeds.values().filter_map(|feed| feed.unneeded).map(|since| since + LINGER);
         ends.min().unwrap_or(now + LINGER)
+    }
+}
+
+impl Need {
+    fn of(reach: Reach) -> Need {
+        Need { everywhere: !reach.cluster.is_empty(), namespaces: reach.namespaces.into_keys().collect() }
     }
 }
 

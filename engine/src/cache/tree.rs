@@ -19,13 +19,16 @@ enum Node<K, V> {
     Leaf(Vec<(K, V)>),
     /// Children in order, at least one. No key of a child is below the key beside it, but for the first child, which has all keys that are
     /// below that of the second.
-    Branch(Vec<(K, Arc<Node<K, V>>)>),
+    Branch(Vec<Child<K, V>>),
 }
+
+/// A node, and a key that none of its keys is below.
+type Child<K, V> = (K, Arc<Node<K, V>>);
 
 /// The entries of a tree, in order.
 pub(super) struct Iter<'a, K, V> {
     /// What is left of the branches above the leaf, the root's first.
-    above: Vec<slice::Iter<'a, (K, Arc<Node<K, V>>)>>,
+    above: Vec<slice::Iter<'a, Child<K, V>>>,
     leaf: slice::Iter<'a, (K, V)>,
 }
 
@@ -130,14 +133,13 @@ impl<K: Ord + Clone, V: Clone> Tree<K, V> {
 }
 
 /// The place of the child that has a key, if any has it.
-fn child_of<K: Borrow<Q>, V, Q: Ord + ?Sized>(children: &[(K, Arc<Node<K, V>>)], key: &Q) -> usize {
+fn child_of<K: Borrow<Q>, V, Q: Ord + ?Sized>(children: &[Child<K, V>], key: &Q) -> usize {
     children[1..].partition_point(|(known, _)| known.borrow() <= key)
 }
 
 impl<K: Ord + Clone, V: Clone> Node<K, V> {
     /// Sets the value of a key. Returns the one that it had, and what did not fit any more, with its least key.
-    #[expect(clippy::type_complexity, reason = "a node and its key are what a branch holds")]
-    fn insert(&mut self, key: K, value: V) -> (Option<V>, Option<(K, Arc<Node<K, V>>)>) {
+    fn insert(&mut self, key: K, value: V) -> (Option<V>, Option<Child<K, V>>) {
         match self {
             Node::Leaf(entries) => match entries.binary_search_by(|(known, _)| known.cmp(&key)) {
                 Ok(place) => (Some(std::mem::replace(&mut entries[place].1, value)), None),
@@ -214,7 +216,7 @@ fn split<T>(entries: &mut Vec<T>, place: usize) -> Option<Vec<T>> {
 }
 
 /// Leaves out a child that became empty, and makes one of a child that became small and its neighbour, if they fit.
-fn tidy<K: Ord + Clone, V: Clone>(children: &mut Vec<(K, Arc<Node<K, V>>)>, place: usize) {
+fn tidy<K: Ord + Clone, V: Clone>(children: &mut Vec<Child<K, V>>, place: usize) {
     let len = children[place].1.len();
     if children[place].1.is_empty() {
         // An only child stays, and whoever is above leaves out both.
@@ -294,7 +296,7 @@ mod tests {
 
     /// Returns how many levels a node has.
     fn check_node(node: &Node<u32, u32>, from: Option<u32>, below: Option<u32>, is_root: bool) -> usize {
-        assert!(node.len() <= MAX && (is_root || node.len() > 0));
+        assert!(node.len() <= MAX && (is_root || !node.is_empty()));
         match node {
             Node::Leaf(entries) => {
                 assert!(entries.iter().all(|(key, _)| from.is_none_or(|from| from <= *key)));

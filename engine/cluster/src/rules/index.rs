@@ -211,6 +211,12 @@ impl Index {
         totals
     }
 
+    /// The rules of files that look objects up that are not at hand. Those of the cluster have a status that says so.
+    pub fn starved_of_files(&self) -> BTreeMap<RuleId, Lack> {
+        let of_files = self.starved.iter().filter(|(id, _)| self.in_files.contains_key(id));
+        of_files.filter_map(|(id, rule)| Some((id.clone(), self.lack(rule)?))).collect()
+    }
+
     /// How many rules namespaces have in the cluster.
     pub fn population(&self) -> Arc<Population> {
         Arc::clone(self.quota.population())

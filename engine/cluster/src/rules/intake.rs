@@ -48,6 +48,7 @@ pub struct Intake {
 struct Told {
     reports: HashMap<RuleId, Report>,
     problems: BTreeMap<PathBuf, Vec<Problem>>,
+    starved: BTreeMap<RuleId, Lack>,
 }
 
 /// What came of a batch.
@@ -57,6 +58,8 @@ struct Applied {
     swapped: Option<(usize, Duration)>,
     reports: Vec<(RuleId, Option<Report>)>,
     problems: BTreeMap<PathBuf, Vec<Problem>>,
+    /// Rules of files that look objects up that are not at hand.
+    starved: BTreeMap<RuleId, Lack>,
     totals: Totals,
 }
 
@@ -84,6 +87,10 @@ impl Intake {
             self.metrics.files_with_problems.set(applied.problems.len() as i64);
             log_problems(&applied.problems, &told.problems);
             told.problems = applied.problems;
+            for (id, lack) in applied.starved.iter().filter(|(id, lack)| told.starved.get(*id) != Some(*lack)) {
+                log_lack(&id.to_string(), lack);
+            }
+            told.starved = applied.starved;
             if index.has_kinds() {
                 loaded.drain(..).for_each(|loader: Loader| self.health.loaded(&loader.part()));
             }
@@ -144,8 +151,8 @@ async fn apply(mut index: Index, batch: Vec<Update>, in_force: InForce) -> Appli
             (rules, start.elapsed())
         });
         in_force.count(index.population());
-        let (problems, totals) = (index.problems(), index.totals());
-        Applied { index, swapped, reports, problems, totals }
+        let (problems, starved, totals) = (index.problems(), index.starved_of_files(), index.totals());
+        Applied { index, swapped, reports, problems, starved, totals }
     });
     match applied.await {
         Ok(applied) => applied,
@@ -162,6 +169,13 @@ fn log_problems(problems: &BTreeMap<PathBuf, Vec<Problem>>, said: &BTreeMap<Path
     }
 }
 
+fn log_lack(rule: &str, Lack { plurals, refusal }: &Lack) {
+    match refusal {
+        Some(reason) => warn!(rule, ?plurals, error = reason, "Rule waits for objects that the engine may not see"),
+        None => info!(rule, ?plurals, "Rule waits for the objects that it looks up"),
+    }
+}
+
 fn log(rule: &str, report: Option<&Report>) {
     match report.map(|report| &report.outcome) {
         Some(Outcome::Refused(found)) => {
@@ -174,12 +188,7 @@ fn log(rule: &str, report: Option<&Report>) {
         }
         Some(Outcome::Waiting(_)) => info!(rule, "Rule waits for a kind"),
         Some(Outcome::OverQuota(most)) => warn!(rule, most, "Rule is one too many for its namespace"),
-        Some(Outcome::Syncing(Lack { plurals, refusal: Some(reason) })) => {
-            warn!(rule, ?plurals, error = reason, "Rule waits for objects that it may not see");
-        }
-        Some(Outcome::Syncing(Lack { plurals, .. })) => {
-            info!(rule, ?plurals, "Rule waits for the objects that it looks up")
-        }
+        Some(Outcome::Syncing(lack)) => log_lack(rule, lack),
         Some(Outcome::Active | Outcome::Disabled) | None => {}
     }
     for diagnostic in report.into_iter().flat_map(|report| &report.warnings) {

@@ -7,7 +7,7 @@ use portal_cluster::{metrics::Registry, rules::quota::RULES_PER_NAMESPACE};
 use serde_json::{Value, json};
 use tokio::time::{Instant, pause, resume, sleep, timeout};
 
-use super::{
+use crate::testing::{
     api::ApiServer,
     rules::{Rules, review},
 };

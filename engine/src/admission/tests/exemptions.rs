@@ -8,13 +8,13 @@ use portal_core::{
 use portal_expr::Moment;
 use serde_json::{Value, json};
 
-use super::{
-    api::ApiServer,
-    rules::{Rules, judge, review, settings},
-};
 use crate::admission::{
     judge::{Judge, Judged, Outcome, Settings},
     namespaces::tests::knowing,
+};
+use crate::testing::{
+    api::ApiServer,
+    rules::{Rules, judge, review, settings},
 };
 
 /// Whatever they are for violates them.

@@ -6,7 +6,7 @@ use portal_document::Interner;
 use portal_expr::Moment;
 use serde_json::{Map, Value, json};
 
-use super::{
+use crate::testing::{
     api::ApiServer,
     rules::{Rules, judge, review, settings},
 };

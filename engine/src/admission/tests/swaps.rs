@@ -10,11 +10,11 @@ use portal_expr::Moment;
 use serde_json::{Value, json};
 use tokio::time::{Instant, MissedTickBehavior, interval};
 
-use super::{
+use crate::admission::namespaces::tests::knowing;
+use crate::testing::{
     api::ApiServer,
     rules::{self, Rules, judge, settings},
 };
-use crate::admission::namespaces::tests::knowing;
 
 /// How many rules a set has. Each tells its version.
 const RULES: usize = 5;

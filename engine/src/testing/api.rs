@@ -13,12 +13,12 @@ use tower_service::Service;
 
 /// An API server, to whoever has a client of it. A clone is the same one.
 #[derive(Clone)]
-pub(in crate::admission) struct ApiServer {
+pub(crate) struct ApiServer {
     says: Arc<Says>,
     /// The paths that it was asked for.
     asked: Arc<Mutex<Vec<String>>>,
     /// Each answer takes a permit.
-    pub(in crate::admission) answers: Arc<Semaphore>,
+    pub(crate) answers: Arc<Semaphore>,
     under_way: Arc<UnderWay>,
 }
 
@@ -37,33 +37,33 @@ struct Ends(Arc<UnderWay>);
 
 impl ApiServer {
     /// One that answers at once.
-    pub(in crate::admission) fn new(says: impl Fn(&str) -> (u16, String) + Send + Sync + 'static) -> ApiServer {
+    pub(crate) fn new(says: impl Fn(&str) -> (u16, String) + Send + Sync + 'static) -> ApiServer {
         let answers = Arc::new(Semaphore::new(Semaphore::MAX_PERMITS));
         ApiServer { says: Arc::new(says), asked: Arc::default(), answers, under_way: Arc::default() }
     }
 
     /// One that says the same to everything.
-    pub(in crate::admission) fn saying(status: u16, body: &str) -> ApiServer {
+    pub(crate) fn saying(status: u16, body: &str) -> ApiServer {
         let body = body.to_owned();
         ApiServer::new(move |_| (status, body.clone()))
     }
 
     /// The same, which answers nothing until `answers` has permits.
-    pub(in crate::admission) fn silent(self) -> ApiServer {
+    pub(crate) fn silent(self) -> ApiServer {
         ApiServer { answers: Arc::new(Semaphore::new(0)), ..self }
     }
 
-    pub(in crate::admission) fn client(&self) -> Client {
+    pub(crate) fn client(&self) -> Client {
         Client::new(self.clone(), "default")
     }
 
     /// The paths that it was asked for.
-    pub(in crate::admission) fn asked(&self) -> Vec<String> {
+    pub(crate) fn asked(&self) -> Vec<String> {
         self.asked.lock().unwrap().clone()
     }
 
     /// How many requests have waited for their answers at once.
-    pub(in crate::admission) fn most_at_once(&self) -> usize {
+    pub(crate) fn most_at_once(&self) -> usize {
         self.under_way.most.load(SeqCst)
     }
 }

@@ -28,10 +28,13 @@ use portal_core::{
 use portal_crds::EnforcementAction;
 use portal_expr::Limits;
 use serde_json::{Value, json};
-use tokio::sync::{mpsc, watch};
+use tokio::{
+    sync::{mpsc, watch},
+    time::timeout,
+};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-use super::{api::ApiServer, kit::soon};
+use super::api::ApiServer;
 use crate::{
     admission::{
         judge::{Judge, Settings},
@@ -42,16 +45,27 @@ use crate::{
 };
 
 /// Rules that can be swapped.
-pub(super) struct Rules {
-    pub(super) in_force: InForce,
-    updates: mpsc::Sender<Update>,
+pub(crate) struct Rules {
+    pub(crate) in_force: InForce,
+    pub(crate) updates: mpsc::Sender<Update>,
     _reports: mpsc::Receiver<(RuleId, Option<Report>)>,
     _shutdown: DropGuard,
 }
 
 impl Rules {
     /// The first rules, once they are in force.
-    pub(super) async fn of(yaml: &str) -> Rules {
+    pub(crate) async fn of(yaml: &str) -> Rules {
+        let rules = Rules::none().await;
+        rules.swap(yaml).await;
+        let mut numbers = rules.in_force.numbers();
+        while rules.in_force.now().rules.rules().is_empty() {
+            timeout(SOON, numbers.changed()).await.expect("rules are in force soon").unwrap();
+        }
+        rules
+    }
+
+    /// No rules yet.
+    pub(crate) async fn none() -> Rules {
         let in_force = InForce::default();
         let (updates, updates_in) = mpsc::channel(QUEUE);
         let (reports, reports_in) = mpsc::channel(QUEUE);
@@ -67,17 +81,11 @@ impl Rules {
         let shutdown = CancellationToken::new();
         tokio::spawn(intake.run(updates_in, shutdown.clone()));
         updates.send(Update::Kinds(Arc::new(Kinds::builtin().clone()))).await.unwrap();
-        let rules = Rules { in_force, updates, _reports: reports_in, _shutdown: shutdown.drop_guard() };
-        rules.swap(yaml).await;
-        let mut numbers = rules.in_force.numbers();
-        while rules.in_force.now().rules.rules().is_empty() {
-            soon(numbers.changed()).await.unwrap();
-        }
-        rules
+        Rules { in_force, updates, _reports: reports_in, _shutdown: shutdown.drop_guard() }
     }
 
     /// Puts others in their place, soon.
-    pub(super) async fn swap(&self, yaml: &str) {
+    pub(crate) async fn swap(&self, yaml: &str) {
         let RuleFile { sources, problems, .. } = file::read(&Manifest::new("rules.yaml", yaml.as_bytes().to_vec()));
         assert!(problems.is_empty(), "{problems:?}");
         let files = vec![(PathBuf::from("rules.yaml"), Some(Ok(sources)))];
@@ -85,15 +93,18 @@ impl Rules {
     }
 }
 
+/// What happens by itself happens within this time.
+const SOON: Duration = Duration::from_secs(60);
+
 /// A judge by these rules, which knows these namespaces and caches nothing else.
-pub(super) fn judge(rules: &Rules, namespaces: Namespaces, api: &ApiServer, settings: Settings) -> Judge {
+pub(crate) fn judge(rules: &Rules, namespaces: Namespaces, api: &ApiServer, settings: Settings) -> Judge {
     let fresh = Fresh::new(api.client(), EngineMetrics::register(&Registry::new()));
     let (in_force, caches) = (rules.in_force.clone(), Caches::default());
     Judge { in_force, namespaces, caches, fresh, settings: Arc::new(settings) }
 }
 
 /// How a strict instance judges that serves every namespace.
-pub(super) fn settings() -> Settings {
+pub(crate) fn settings() -> Settings {
     Settings {
         policy: Policy { fail_open: false, max_enforcement: EnforcementAction::Deny, admit_existing: true },
         limits: Limits::default(),
@@ -104,7 +115,7 @@ pub(super) fn settings() -> Settings {
 }
 
 /// The review of a request. What it does not say is as in most.
-pub(super) fn review(request: &Value) -> String {
+pub(crate) fn review(request: &Value) -> String {
     let mut whole = json!({
         "uid": "1", "operation": "CREATE", "namespace": "shop", "name": "web",
         "resource": {"group": "", "version": "v1", "resource": "pods"},
