@@ -180,3 +180,41 @@ fn what_the_api_server_refuses_is_no_answer() {
     store.set_refusal(None);
     assert!(matches!(store.shown().now(), Seen::Moment(_)));
 }
+
+#[test]
+fn hostile_objects_cost_what_their_bytes_cost() {
+    let kind = Kinds::builtin().get("", "ConfigMap").unwrap();
+    let many = |count: usize, entry: &dyn Fn(usize) -> String| (0..count).map(entry).collect::<Vec<_>>().join(",");
+    let deep = format!("{}{}", "[".repeat(9_990), "]".repeat(9_990));
+    let hostile = [
+        format!(r#"{{"metadata":{{"name":"o"}},"data":{{"a":"{}"}}}}"#, "x".repeat(3 << 20)),
+        format!(
+            r#"{{"metadata":{{"name":"o"}},"data":{{{}}}}}"#,
+            many(200_000, &|number| format!(r#""k{number}":"""#))
+        ),
+        format!(
+            r#"{{"metadata":{{"name":"o","labels":{{{}}}}}}}"#,
+            many(10_000, &|number| format!(r#""k{number}":"v{number}""#))
+        ),
+        format!(r#"{{"metadata":{{"name":"o"}},"spec":{deep}}}"#),
+        format!(r#"{{"metadata":{{"name":"o"}},"spec":[{}]}}"#, many(300_000, &|_| r#"{"a":1}"#.to_owned())),
+        r#"{"metadata":{"name":"o","labels":[1,{"a":null}]},"data":7}"#.to_owned(),
+        r#"{"metadata":"none"}"#.to_owned(),
+    ];
+    for json in hostile {
+        let mut store = Store::default();
+        store.end_list();
+        let begin: String = json.chars().take(60).collect();
+        for _ in 0..2 {
+            let object = Object::parse(json.as_bytes(), kind, &Options::default()).unwrap();
+            store.apply(Some("a"), "o", Ok(object));
+        }
+        let moment = store.shown().moment().unwrap();
+        // A node of `{"a":1}` is three words of four bytes for eight bytes of text.
+        assert!(moment.size_bytes() <= 4 * json.len(), "{begin}: {} of {}", moment.size_bytes(), json.len());
+        assert!(moment.terms.len() * 8 <= 2 * json.len(), "{begin}");
+        assert_eq!(moment.find(Some("a"), &Filter::Labels(Selector::default())).unwrap().len(), 1);
+        store.delete(Some("a"), "o");
+        assert_eq!((store.now.bytes, store.now.terms.len()), (0, 0));
+    }
+}
