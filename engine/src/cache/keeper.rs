@@ -91,6 +91,9 @@ const NAMESPACES: usize = 20;
 /// is taken away is often put back.
 const LINGER: Duration = Duration::from_secs(60);
 
+/// So much longer it goes on after the index was told that it is gone: until it heard that, it may have put a rule in force that needs it.
+const RETIREMENT: Duration = Duration::from_secs(10);
+
 /// So long a start waits for objects. One kind that cannot be listed must not keep the others' rules from being enforced.
 const PATIENCE: Duration = Duration::from_secs(30);
 
@@ -212,7 +215,7 @@ impl Keeper {
         let started = self.feeds.len() - running;
         self.feeds.retain(|id, feed| {
             feed.unneeded = if wanted.contains_key(id) { None } else { feed.unneeded.or(Some(now)) };
-            let is_over = feed.unneeded.is_some_and(|since| now >= since + LINGER);
+            let is_over = feed.unneeded.is_some_and(|since| now >= since + LINGER + RETIREMENT);
             if is_over {
                 feed.end.cancel();
             }
@@ -256,7 +259,9 @@ impl Keeper {
 
     /// Tells the index what is at hand, if that is something else than before.
     async fn tell(&mut self) -> Result<(), mpsc::error::SendError<Update>> {
-        let states = Feeds::new(self.feeds.iter().map(|(id, feed)| (id.clone(), feed.state())));
+        let now = Instant::now();
+        let told = self.feeds.iter().filter(|(_, feed)| !feed.is_retired(now));
+        let states = Feeds::new(told.map(|(id, feed)| (id.clone(), feed.state())));
         if states == self.told {
             return Ok(());
         }
@@ -287,8 +292,9 @@ impl Keeper {
         if !matches!(self.start, Start::Over) {
             return now + STARTING;
         }
-        let ends = self.feeds.values().filter_map(|feed| feed.unneeded).map(|since| since + LINGER);
-        ends.min().unwrap_or(now + LINGER)
+        let unneeded = self.feeds.values().filter_map(|feed| feed.unneeded);
+        let ends = unneeded.flat_map(|since| [since + LINGER, since + LINGER + RETIREMENT]);
+        ends.filter(|end| *end > now).min().unwrap_or(now + LINGER)
     }
 }
 
@@ -299,6 +305,11 @@ impl Need {
 }
 
 impl Running {
+    /// Whether nothing has needed it for so long that nobody may count on it any more.
+    fn is_retired(&self, now: Instant) -> bool {
+        self.unneeded.is_some_and(|since| now >= since + LINGER)
+    }
+
     fn state(&self) -> FeedState {
         match self.shown.now() {
             _ if self.shown.moment().is_some() => FeedState::Synced,
