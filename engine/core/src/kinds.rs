@@ -163,6 +163,11 @@ impl Kind {
         self.plural.is_empty()
     }
 
+    /// Group and version, as objects of this kind say them.
+    pub fn api_version(&self, version: &str) -> String {
+        if self.group.is_empty() { version.to_owned() } else { format!("{}/{version}", self.group) }
+    }
+
     /// The plural with its group, which names this kind and no other.
     pub fn qualified_plural(&self) -> String {
         if self.group.is_empty() { format!("{}.core", self.plural) } else { format!("{}.{}", self.plural, self.group) }

@@ -109,7 +109,7 @@ impl<'a> Object<'a> {
         }
         let mut builder = Builder::with_options(&copying(interning));
         builder.begin_object();
-        builder.key("apiVersion").string(&api_version(&kind.group, version));
+        builder.key("apiVersion").string(&kind.api_version(version));
         builder.key("kind").string(&kind.kind);
         for (key, value) in entries(Some(object)).filter(|(key, _)| !matches!(*key, "apiVersion" | "kind")) {
             builder.key(key).node(value);
@@ -249,11 +249,6 @@ fn shows_values(object: Node<'_>) -> bool {
 fn is_called_secret(object: Node<'_>) -> bool {
     let text = |name| object.get_str(name).and_then(Node::as_str);
     text("kind") == Some("Secret") && text("apiVersion").is_none_or(|version| !version.contains('/'))
-}
-
-/// Group and version as objects say them.
-fn api_version(group: &str, version: &str) -> String {
-    if group.is_empty() { version.to_owned() } else { format!("{group}/{version}") }
 }
 
 /// Whether a kind is the one of namespaces, each of which is in itself.

@@ -28,6 +28,15 @@ pub struct Source {
     pub namespace: Option<String>,
 }
 
+/// A feed that runs.
+struct Feed {
+    source: Source,
+    store: Store,
+    runtime: Runtime,
+    metrics: EngineMetrics,
+    changed: Arc<Notify>,
+}
+
 /// An object as rules may see it. kube decides by type how an object is read, and the objects of a list do not say what they are.
 struct Cached<S> {
     object: Object<'static>,
@@ -40,7 +49,7 @@ trait Sort: 'static {
     fn kind() -> &'static Kind;
 }
 
-/// Secrets, of whose values nothing is ever in memory.
+/// Secrets, whose values are left out while they are read.
 struct Secrets;
 
 /// Namespaces, which have a label that tells their name.
@@ -76,6 +85,16 @@ impl Source {
         }
     }
 
+    /// Namespace, name and object, or why it cannot be read.
+    fn read<S>(&self, watched: Watched<Cached<S>>) -> (Option<String>, String, Result<Object<'static>, String>) {
+        let Watched { metadata, form } = watched;
+        let object = match form {
+            Ok(Cached { object, .. }) => Ok(object.with_type(&self.kind, self.version(), Interning::Add)),
+            Err(error) => Err(error.to_string()),
+        };
+        (metadata.namespace, metadata.name.unwrap_or_default(), object)
+    }
+
     fn is_namespaces(&self) -> bool {
         self.kind.group.is_empty() && self.kind.kind == "Namespace"
     }
@@ -92,21 +111,13 @@ pub async fn follow(source: Source, store: Store, runtime: Runtime, metrics: Eng
     }
 }
 
-struct Feed {
-    source: Source,
-    store: Store,
-    runtime: Runtime,
-    metrics: EngineMetrics,
-    changed: Arc<Notify>,
-}
-
 impl Feed {
     async fn run<S: Sort>(mut self) {
         let (part, kind) = (self.source.part(), &self.source.kind);
         let resource = ApiResource {
             group: kind.group.clone(),
             version: self.source.version().to_owned(),
-            api_version: api_version(&self.source),
+            api_version: kind.api_version(self.source.version()),
             kind: kind.kind.clone(),
             plural: kind.plural.clone(),
         };
@@ -169,18 +180,6 @@ impl Feed {
     }
 }
 
-impl Source {
-    /// Namespace, name and object, or why it cannot be read.
-    fn read<S>(&self, watched: Watched<Cached<S>>) -> (Option<String>, String, Result<Object<'static>, String>) {
-        let Watched { metadata, form } = watched;
-        let object = match form {
-            Ok(Cached { object, .. }) => Ok(object.with_type(&self.kind, self.version(), Interning::Add)),
-            Err(error) => Err(error.to_string()),
-        };
-        (metadata.namespace, metadata.name.unwrap_or_default(), object)
-    }
-}
-
 impl Sort for Secrets {
     fn kind() -> &'static Kind {
         builtin("Secret")
@@ -203,13 +202,6 @@ impl Sort for Others {
 
 fn builtin(kind: &str) -> &'static Kind {
     Kinds::builtin().get("", kind).expect("the table of Kubernetes has it")
-}
-
-fn api_version(source: &Source) -> String {
-    match &*source.kind.group {
-        "" => source.version().to_owned(),
-        group => format!("{group}/{}", source.version()),
-    }
 }
 
 impl<S: Sort> Form for Cached<S> {

@@ -107,10 +107,7 @@ pub(super) fn unknown_group(kinds: &Kinds, gvk: &GroupVersionKind) -> String {
 }
 
 fn api_versions(kind: &Kind) -> impl Iterator<Item = String> {
-    kind.versions.iter().map(|version| match kind.group.as_str() {
-        "" => version.clone(),
-        group => format!("{group}/{version}"),
-    })
+    kind.versions.iter().map(|version| kind.api_version(version))
 }
 
 #[cfg(test)]
