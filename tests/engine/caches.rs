@@ -208,7 +208,7 @@ async fn fill(client: &Client) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn once_all_is_quiet_a_cache_is_as_a_fresh_list() {
-    const AT_ONCE: usize = 20;
+    const AT_ONCE: usize = 40;
     let seeds: Vec<u64> = share::seeds(20, 1_000).collect();
     let cluster: Cluster = cluster();
     let client = cluster.client().await;
@@ -240,8 +240,23 @@ fn resident() -> u64 {
     pages.split(' ').nth(1).unwrap().parse::<u64>().unwrap() * 4096
 }
 
+/// Set for the process in which memory is measured: that of this one is what other tests make of it.
+const APART: &str = "PORTAL_TEST_APART";
+
 #[test]
 fn what_comes_and_goes_leaves_nothing() {
+    if std::env::var_os(APART).is_none() {
+        let program = std::env::current_exe().unwrap();
+        let own = ["--exact", "engine::caches::what_comes_and_goes_leaves_nothing", "--nocapture"];
+        let output = std::process::Command::new(program).args(own).env(APART, "1").output().unwrap();
+        let said = String::from_utf8_lossy(&output.stdout);
+        assert!(
+            output.status.success() && said.contains("1 passed"),
+            "{said}{}",
+            String::from_utf8_lossy(&output.stderr)
+        );
+        return;
+    }
     let events = share::times(100_000, 10_000_000);
     let mut random = Rng::with_seed(7);
     let mut store = Store::default();
@@ -274,6 +289,6 @@ fn what_comes_and_goes_leaves_nothing() {
     let (resident_before, interned_before) = first.unwrap();
     let (resident, interned) = (resident(), Interner::global().size_bytes());
     println!("resident {resident_before} → {resident}, interned {interned_before} → {interned}");
-    assert!(resident < resident_before + (64 << 20), "{resident_before} → {resident} bytes");
+    assert!(resident < resident_before + (32 << 20), "{resident_before} → {resident} bytes");
     assert!(store.shown().moment().unwrap().len() <= 40_000);
 }
