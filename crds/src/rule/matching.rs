@@ -82,7 +82,7 @@ pub struct Match {
     ),
 ])))]
 pub struct GroupVersionKind {
-    /// The API group, such as `apps`. Empty for Pod, Service and the other core kinds.
+    /// The API group, such as `apps`. Kinds of Kubernetes itself need none: `{kind: Deployment}` is the one of `apps`.
     #[serde(default)]
     #[schemars(length(max = 253), extend("x-kubernetes-validations" = must(&[(
         "self.matches('^([a-z0-9]([a-z0-9.-]*[a-z0-9])?)?$')",

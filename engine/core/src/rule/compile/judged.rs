@@ -31,6 +31,7 @@ impl Compiler<'_> {
         let mut judged: Vec<JudgedKind> = Vec::new();
         let mut missing = Vec::new();
         for (index, gvk) in self.spec.matching.gvk.iter().enumerate() {
+            let gvk = &with_group(self.kinds, gvk);
             if gvk.kind == "*" {
                 missing
                     .extend(self.judge_group(index, gvk, &mut judged).map(|message| (field(index, "group"), message)));
@@ -228,6 +229,19 @@ fn add(judged: &mut Vec<JudgedKind>, kind: &Arc<Kind>, version: &str, template: 
     }
 }
 
+/// What `match` names, with its group. Who leaves the group out of a kind that Kubernetes itself has means that one: none of its groups but the
+/// core group has a kind of the same name. Kinds that others define are named with their group, because anybody may define one.
+fn with_group(kinds: &Kinds, gvk: &GroupVersionKind) -> GroupVersionKind {
+    let mut gvk = gvk.clone();
+    if gvk.group.is_empty() && kinds.get("", &gvk.kind).is_none() {
+        let mut own = Kinds::builtin().iter().filter(|kind| kind.kind == gvk.kind);
+        if let (Some(own), None) = (own.next(), own.next()) {
+            gvk.group.clone_from(&own.group);
+        }
+    }
+    gvk
+}
+
 fn names_pods(judged: &[JudgedKind]) -> bool {
     judged.iter().any(|judged| judged.template.as_ref().is_some_and(Template::is_pod))
 }
@@ -287,6 +301,31 @@ mod tests {
         assert_eq!(asked, ["agreements", "truces"]);
         let watched: Vec<&str> = requirements.watches.keys().map(|kind| kind.plural.as_str()).collect();
         assert_eq!(watched, ["agreements", "truces"]);
+    }
+
+    #[test]
+    fn kinds_of_kubernetes_need_no_group_and_those_of_others_do() {
+        let judged = |kinds: &Kinds, name: &str| {
+            let rule = format!("name: r\nmatch: {{gvk: [{{kind: {name}}}]}}\nrule: metadata.name == 'x'\n");
+            let (rules, problems) = rules_with(&rule, kinds, &ExprEngine);
+            let kinds = rules.rules().iter().flat_map(|rule| &rule.judged).map(|judged| judged.kind.qualified_plural());
+            (kinds.collect::<Vec<_>>(), problems)
+        };
+        let builtin = Kinds::builtin();
+        for (name, plural) in [
+            ("Deployment", "deployments.apps"),
+            ("Ingress", "ingresses.networking.k8s.io"),
+            ("CronJob", "cronjobs.batch"),
+            ("Service", "services.core"),
+        ] {
+            assert_eq!(judged(builtin, name), (vec![plural.to_owned()], Vec::new()));
+        }
+        // Whoever may define kinds must not be able to change which one a rule is about.
+        let others = builtin.with([kind("example.com", "Deployment"), kind("example.com", "Widget")]);
+        assert_eq!(judged(&others, "Deployment").0, ["deployments.apps"]);
+        let (kinds, problems) = judged(&others, "Widget");
+        assert!(kinds.is_empty() && problems[0].contains("write `group: \"example.com\"`"), "{problems:?}");
+        assert!(judged(builtin, "Lease").1[0].contains("no rule may judge `Lease`"));
     }
 
     #[test]
