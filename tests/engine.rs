@@ -6,6 +6,7 @@ mod admission;
 mod authors;
 mod bad_input;
 mod caches;
+mod check;
 mod day;
 mod folder;
 mod histories;

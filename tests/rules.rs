@@ -2,6 +2,7 @@
 
 mod bad_input;
 mod folders;
+mod live;
 mod unknown_kinds;
 
 use std::fs;

@@ -6,6 +6,8 @@
 //!                                                    └→ Update::Feeds → index         Answers of a request
 //! ```
 //!
+//! A program that judges and ends [lists](once::list_once) the same stores once.
+//!
 //! One task writes each store. Whoever reads takes a [`moment::Moment`] of it, which never changes.
 
 pub mod answers;
@@ -13,5 +15,6 @@ pub mod feed;
 pub mod fresh;
 pub mod keeper;
 pub mod moment;
+pub mod once;
 pub mod store;
 mod tree;

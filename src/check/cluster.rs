@@ -1,6 +1,6 @@
 //! The objects of files as the cluster that rules look things up in.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -30,11 +30,12 @@ struct Entry {
 impl Cluster {
     /// Reads the files of the cluster, and those that are judged: objects that are applied together see each other.
     ///
-    /// `skipped` gets the files of folders that hold no object. None if that is wrong too.
+    /// `namespace` is the one of objects that name none. `skipped` gets the files of folders that hold no object. None if that is wrong too.
     pub(crate) fn read(
         cluster: &[PathBuf],
         judged: &[PathBuf],
         kinds: &Kinds,
+        namespace: &str,
         problems: &mut Vec<Problem>,
         mut skipped: Option<&mut Vec<Problem>>,
     ) -> Cluster {
@@ -57,7 +58,7 @@ impl Cluster {
                         _ => problems.append(&mut damaged),
                     }
                     for placed in &documents {
-                        let wrong = found.add_all(placed.document.root(), kinds);
+                        let wrong = found.add_all(placed.document.root(), kinds, namespace);
                         let wrong = wrong.into_iter().map(|error| manifest.problem(Some(placed.line), None, error));
                         problems.extend(wrong);
                     }
@@ -69,14 +70,14 @@ impl Cluster {
         for path in judged {
             let Ok(manifest) = files::read(path) else { continue };
             for placed in manifest.documents(Interning::Add).0 {
-                let _ = found.add_all(placed.document.root(), kinds);
+                let _ = found.add_all(placed.document.root(), kinds, namespace);
             }
         }
         found
     }
 
     /// Adds the objects of a document. What is wrong with its lists, or with the names of its objects, comes back.
-    fn add_all(&mut self, document: Node<'_>, kinds: &Kinds) -> Vec<String> {
+    fn add_all(&mut self, document: Node<'_>, kinds: &Kinds, default_namespace: &str) -> Vec<String> {
         let mut wrong = Vec::new();
         for item in items(document) {
             let content = match item.content {
@@ -95,7 +96,7 @@ impl Cluster {
                 wrong.push(error);
                 continue;
             }
-            let Some(subject) = Subject::of(object, kind, version, files::DEFAULT_NAMESPACE) else { continue };
+            let Some(subject) = Subject::of(object, kind, version, default_namespace) else { continue };
             let Some(name) = subject.name().map(str::to_owned) else { continue };
             let namespace = subject.namespace().map(str::to_owned);
             let objects = self.objects.entry((kind.group.clone(), kind.kind.clone())).or_default();
@@ -105,16 +106,28 @@ impl Cluster {
         }
         wrong
     }
+
+    /// The objects that are asked for.
+    pub(crate) fn find(&self, query: &Query) -> Vec<Arc<Object<'static>>> {
+        let entries = self.of_kind(&query.kind).iter();
+        let found = entries
+            .filter(|entry| query.selects(&query.kind, entry.object.root(), &entry.name, entry.namespace.as_deref()));
+        found.map(|entry| Arc::clone(&entry.object)).collect()
+    }
+
+    /// The namespaces and names of the objects of a kind.
+    pub(crate) fn names(&self, kind: &Kind) -> HashSet<(Option<&str>, &str)> {
+        self.of_kind(kind).iter().map(|entry| (entry.namespace.as_deref(), entry.name.as_str())).collect()
+    }
+
+    fn of_kind(&self, kind: &Kind) -> &[Entry] {
+        self.objects.get(&(kind.group.clone(), kind.kind.clone())).map(Vec::as_slice).unwrap_or_default()
+    }
 }
 
 impl Lookup for Cluster {
     fn answer(&self, query: &Query) -> Answer {
-        let key = (query.kind.group.clone(), query.kind.kind.clone());
-        let objects = self.objects.get(&key).map(Vec::as_slice).unwrap_or_default();
-        let found = objects
-            .iter()
-            .filter(|entry| query.selects(&query.kind, entry.object.root(), &entry.name, entry.namespace.as_deref()));
-        let mut found: Vec<Arc<Object<'static>>> = found.map(|entry| Arc::clone(&entry.object)).collect();
+        let mut found = self.find(query);
         if let (true, Filter::Name(name), "Namespace") = (found.is_empty(), &query.filter, query.kind.kind.as_str()) {
             found.extend(namespace(name, &query.kind));
         }

@@ -24,6 +24,7 @@ use crate::check::{
     Arguments,
     cluster::Cluster,
     files,
+    live::{Connection, Live},
     progress::Progress,
     queue::Queue,
     rules::{self, Loaded},
@@ -33,6 +34,7 @@ use crate::check::{
 use crate::clock;
 
 /// What came of judging everything.
+#[derive(Default)]
 pub(crate) struct Judgement {
     pub(crate) objects: usize,
     pub(crate) rules: usize,
@@ -45,6 +47,8 @@ pub(crate) struct Judgement {
     pub(crate) unknown: Vec<UnknownKind>,
     /// Whether those are failures too.
     pub(crate) is_strict: bool,
+    /// Whether a cluster was asked.
+    pub(crate) is_live: bool,
     /// Files of folders that hold no object, and why.
     pub(crate) skipped_files: Vec<Failed>,
 }
@@ -85,7 +89,12 @@ struct Work<'a> {
     /// What reviews are judged by.
     review_rules: &'a RuleSet,
     kinds: &'a Kinds,
+    /// The objects of files.
     cluster: Cluster,
+    /// The cluster that they are laid over, if there is one.
+    live: Option<Live<'a>>,
+    /// The namespace of objects that name none.
+    namespace: &'a str,
     /// Whether everything must be a review.
     only_reviews: bool,
     needs_request: bool,
@@ -129,16 +138,17 @@ const PIECE_BYTES: usize = 256 << 10;
 /// How many items of a list go to a worker at once: about as much as a piece of text.
 const ITEMS: usize = 64;
 
-pub(crate) fn judge(loaded: &Loaded, arguments: &Arguments) -> Judgement {
+pub(crate) fn judge(loaded: &Loaded, arguments: &Arguments, connection: Option<&Connection>) -> Judgement {
     let (mut problems, mut skipped_cluster_files) = (Vec::new(), Vec::new());
     let paths = files::expand(&arguments.files, &mut problems);
     let (skipped, rules): (Vec<_>, Vec<_>) =
         loaded.rules.rules().iter().cloned().partition(|rule| rule.request == RequestReads::Everything);
     let looks_up = loaded.rules.rules().iter().any(|rule| rule.looks_up());
     let needs_request = rules.iter().any(|rule| rule.names_request);
+    let namespace = connection.map_or(files::DEFAULT_NAMESPACE, Connection::namespace);
     let cluster = if looks_up {
         let skipped = (!arguments.strict).then_some(&mut skipped_cluster_files);
-        Cluster::read(&arguments.cluster, &paths, &loaded.kinds, &mut problems, skipped)
+        Cluster::read(&arguments.cluster, &paths, &loaded.kinds, namespace, &mut problems, skipped)
     } else {
         Cluster::default()
     };
@@ -147,6 +157,8 @@ pub(crate) fn judge(loaded: &Loaded, arguments: &Arguments) -> Judgement {
         review_rules: &loaded.rules,
         kinds: &loaded.kinds,
         cluster,
+        live: connection.map(|connection| connection.list(&loaded.rules)),
+        namespace,
         only_reviews: arguments.request,
         needs_request,
         now: clock::now(),
@@ -162,7 +174,7 @@ pub(crate) fn judge(loaded: &Loaded, arguments: &Arguments) -> Judgement {
     failures.append(&mut outcome.failures);
     let (unknown, known) = outcome.unknown.settle(|| rules::definitions(&[&arguments.rules, &arguments.cluster]));
     if arguments.strict {
-        failures.extend(unknown.iter().map(UnknownKind::failed));
+        failures.extend(unknown.iter().map(|unknown| unknown.failed(connection.is_some())));
     }
     Judgement {
         objects: outcome.objects + known,
@@ -174,6 +186,7 @@ pub(crate) fn judge(loaded: &Loaded, arguments: &Arguments) -> Judgement {
         assumed: loaded.assumed.clone(),
         unknown,
         is_strict: arguments.strict,
+        is_live: connection.is_some(),
         skipped_files,
     }
 }
@@ -343,7 +356,7 @@ impl Work<'_> {
         if let Some(defined) = rules::custom_kind(object) {
             outcome.unknown.define(defined);
         }
-        let Some(subject) = Subject::of(object, kind, version, files::DEFAULT_NAMESPACE) else {
+        let Some(subject) = Subject::of(object, kind, version, self.namespace) else {
             return outcome.failures.push(Failed::whole(location, "the object is too large to be judged"));
         };
         // A rule that reads `request` would find nothing in its place, and pass.
@@ -357,7 +370,10 @@ impl Work<'_> {
     }
 
     fn evaluate(&self, rules: &RuleSet, event: &Event<'_>, location: Location, outcome: &mut Outcome) {
-        let Evaluation { violations, failures, .. } = evaluate(rules, &self.cluster, event, &Limits::default());
+        let Evaluation { violations, failures, .. } = match &self.live {
+            Some(live) => live.evaluate(rules, &self.cluster, event, &Limits::default()),
+            None => evaluate(rules, &self.cluster, event, &Limits::default()),
+        };
         outcome
             .violations
             .extend(violations.into_iter().map(|violation| Found { location: location.clone(), violation }));
@@ -399,6 +415,11 @@ impl Location {
 }
 
 impl Judgement {
+    /// Nothing could be judged.
+    pub(crate) fn failed(problem: Problem) -> Judgement {
+        Judgement { failures: vec![unread(0, problem)], ..Judgement::default() }
+    }
+
     /// How many violations rules of this action have.
     pub(crate) fn count(&self, action: EnforcementAction) -> usize {
         self.violations.iter().filter(|found| found.violation.enforcement == action).count()

@@ -3,7 +3,7 @@
 use crate::check::{
     judge::Judgement,
     report::describe,
-    unknown::{DEFINITIONS, UnknownKind},
+    unknown::{UnknownKind, definitions},
 };
 
 /// How many files are told one by one: a folder of charts may hold hundreds of templates.
@@ -20,8 +20,9 @@ impl Judgement {
         let assumed: Vec<String> = self.assumed.iter().map(ToString::to_string).collect();
         let assumed = (!assumed.is_empty()).then(|| {
             format!(
-                "nothing defines {}: rules that name it judge by `match` alone. Definitions are taken from {DEFINITIONS}",
-                assumed.join(", ")
+                "nothing defines {}: rules that name it judge by `match` alone. Definitions are taken from {}",
+                assumed.join(", "),
+                definitions(self.is_live)
             )
         });
         let unknown = self.unknown.iter().filter(|_| !self.is_strict).map(UnknownKind::note);

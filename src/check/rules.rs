@@ -33,9 +33,13 @@ pub(crate) struct Loaded {
 /// How many kinds are named of what is there instead of rules.
 const MAX_OTHERS: usize = 3;
 
-/// Loads rules. The kinds are those of Kubernetes and of Portal, of the custom resources that the files define, and what rules name
-/// although nothing defines it.
-pub(crate) fn load(rules: &[PathBuf], files: &[PathBuf], cluster: &[PathBuf]) -> Loaded {
+/// What a rule can wait for, if the kind that it names is neither served nor defined.
+const HOW_TO_DEFINE: &str =
+    "install its CustomResourceDefinition in the cluster, or check the definition along with the files";
+
+/// Loads rules. The kinds are those of Portal and those that a cluster serves, or else those of Kubernetes; those of the custom resources
+/// that the files define; and what rules name although nothing defines it.
+pub(crate) fn load(rules: &[PathBuf], files: &[PathBuf], cluster: &[PathBuf], served: Option<&Kinds>) -> Loaded {
     let mut errors = Vec::new();
     let mut sources: Vec<RuleSource> = Vec::new();
     let mut manifests: HashMap<String, Manifest> = HashMap::new();
@@ -60,11 +64,12 @@ pub(crate) fn load(rules: &[PathBuf], files: &[PathBuf], cluster: &[PathBuf]) ->
         manifests.insert(manifest.file().to_owned(), manifest);
     }
     errors.extend(rules.iter().filter_map(|path| without_rules(path, &with_rules, &others, !sources.is_empty())));
-    let mut kinds = Kinds::builtin().with(own_kinds());
+    // What the cluster says of Portal's kinds counts for more than what this program says.
+    let mut kinds = Kinds::new(own_kinds()).with(served.unwrap_or(Kinds::builtin()).iter().cloned());
     let mut assumed = BTreeSet::new();
     let (mut rule_set, mut diagnostics) = compile(&sources, &kinds, &ExprEngine);
     if diagnostics.iter().any(|diagnostic| diagnostic.awaits_kind) {
-        kinds = kinds.with(definitions(&[rules, files, cluster]));
+        kinds = kinds.with(definitions(&[rules, files, cluster]).into_iter().map(|kind| beside(kind, &kinds)));
         let named = sources.iter().flat_map(|source| &source.spec.matching.gvk);
         (kinds, assumed) = kinds.assuming(named);
         (rule_set, diagnostics) = compile(&sources, &kinds, &ExprEngine);
@@ -78,7 +83,10 @@ pub(crate) fn load(rules: &[PathBuf], files: &[PathBuf], cluster: &[PathBuf]) ->
             Origin::File { path, .. } => manifests.get(path),
             Origin::Cluster { .. } => None,
         };
-        let problem = file::place(&diagnostic, manifest);
+        let mut problem = file::place(&diagnostic, manifest);
+        if served.is_some() && diagnostic.awaits_kind {
+            problem.message = format!("{}\n{HOW_TO_DEFINE}", problem.message);
+        }
         match diagnostic.level {
             Level::Error => errors.push(problem),
             Level::Warning => warnings.push(problem),
@@ -120,6 +128,16 @@ pub(crate) fn definitions(paths: &[&[PathBuf]]) -> Vec<Kind> {
         }
     }
     kinds
+}
+
+/// A kind that a file defines, with what is known of it already: the versions that are served come first, because objects are read in the
+/// first one.
+fn beside(defined: Kind, kinds: &Kinds) -> Kind {
+    let Some(known) = kinds.get(&defined.group, &defined.kind) else { return defined };
+    let mut kind = Kind::clone(known);
+    kind.versions.extend(defined.versions.into_iter().filter(|version| !known.versions.contains(version)));
+    kind.subresources.extend(defined.subresources.into_iter().filter(|name| !known.subresources.contains(name)));
+    kind
 }
 
 /// The kinds of Portal itself: a cluster that has rules serves them.

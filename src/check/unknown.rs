@@ -8,7 +8,10 @@ use portal_core::kinds::Kind;
 use crate::check::judge::{Failed, Location};
 
 /// Where the kinds come from that Kubernetes does not serve itself.
-pub(crate) const DEFINITIONS: &str = "CustomResourceDefinitions among the rules, the files and --cluster";
+const DEFINITIONS: &str = "CustomResourceDefinitions among the rules, the files and --cluster";
+
+/// The same if there is a cluster.
+const LIVE_DEFINITIONS: &str = "the cluster, and from CustomResourceDefinitions among the rules and the files";
 
 /// The objects of unknown kinds. Each worker has its own.
 #[derive(Default)]
@@ -84,8 +87,13 @@ impl UnknownKind {
     }
 
     /// The same as an error, for whoever wants everything judged.
-    pub(crate) fn failed(&self) -> Failed {
-        let error = format!("{}: definitions are taken from {DEFINITIONS}", self.note());
+    pub(crate) fn failed(&self, is_live: bool) -> Failed {
+        let error = format!("{}: definitions are taken from {}", self.note(), definitions(is_live));
         Failed { location: self.first.clone(), column: None, rule: None, error }
     }
+}
+
+/// Where the kinds come from, in words.
+pub(crate) fn definitions(is_live: bool) -> &'static str {
+    if is_live { LIVE_DEFINITIONS } else { DEFINITIONS }
 }

@@ -79,7 +79,7 @@ pub(crate) struct Arguments {
 
 /// The configuration, as YAML.
 pub(crate) fn yaml(arguments: &Arguments) -> anyhow::Result<String> {
-    let loaded = load(&arguments.rules, &arguments.definitions, &[]);
+    let loaded = load(&arguments.rules, &arguments.definitions, &[], None);
     if !loaded.errors.is_empty() {
         let problems: Vec<String> = loaded.errors.iter().map(ToString::to_string).collect();
         bail!("the rules cannot be used as they are:\n{}", problems.join("\n"));

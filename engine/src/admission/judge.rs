@@ -110,7 +110,7 @@ const MAX_TEXT: usize = 1024;
 const MAX_UID: usize = 128;
 
 /// How often what rules ask for is read before the answer: what they ask for next may depend on it.
-const READINGS: usize = 3;
+pub const READINGS: usize = 3;
 
 /// The levels of a review around the object in it.
 const LEVELS_AROUND: usize = 8;

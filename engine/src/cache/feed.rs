@@ -3,9 +3,14 @@
 use std::marker::PhantomData;
 use std::sync::{Arc, LazyLock};
 
-use kube::{Api, api::ApiResource, runtime::watcher};
+use kube::{
+    Api, Client,
+    api::{ApiResource, ListParams},
+    runtime::watcher,
+};
 use portal_cluster::{
     health::Part,
+    names::is_name,
     runtime::Runtime,
     watch::{Events, Form, News, Watched},
 };
@@ -58,6 +63,9 @@ struct Namespaces;
 /// All others.
 struct Others;
 
+/// How many objects a page has of a list that nothing follows.
+const PAGE: u32 = 500;
+
 impl Source {
     /// The version in which objects are read.
     pub fn version(&self) -> &str {
@@ -95,6 +103,40 @@ impl Source {
         (metadata.namespace, metadata.name.unwrap_or_default(), object)
     }
 
+    fn api<S: Sort>(&self, client: Client) -> Api<Watched<Cached<S>>> {
+        let resource = ApiResource {
+            group: self.kind.group.clone(),
+            version: self.version().to_owned(),
+            api_version: self.kind.api_version(self.version()),
+            kind: self.kind.kind.clone(),
+            plural: self.kind.plural.clone(),
+        };
+        match &self.namespace {
+            Some(namespace) => Api::namespaced_with(client, namespace, &resource),
+            None => Api::all_with(client, &resource),
+        }
+    }
+
+    async fn list<S: Sort>(&self, store: &mut Store, client: &Client) -> kube::Result<()> {
+        let api = self.api::<S>(client.clone());
+        let mut page = ListParams::default().limit(PAGE);
+        store.begin_list();
+        // A rule may ask for a namespace that no namespace can be called, and the path would lead to something else.
+        let mut is_more = self.namespace.as_deref().is_none_or(is_name);
+        while is_more {
+            let objects = api.list(&page).await?;
+            for object in objects.items {
+                let (namespace, name, object) = self.read(object);
+                store.list(namespace.as_deref(), &name, object);
+            }
+            let next = objects.metadata.continue_.unwrap_or_default();
+            is_more = !next.is_empty();
+            page = page.continue_token(&next);
+        }
+        store.end_list();
+        Ok(())
+    }
+
     fn is_namespaces(&self) -> bool {
         self.kind.group.is_empty() && self.kind.kind == "Namespace"
     }
@@ -111,21 +153,20 @@ pub async fn follow(source: Source, store: Store, runtime: Runtime, metrics: Eng
     }
 }
 
+/// Fills a store with a list of all objects, and follows them no further. Whoever asks needs the verb `list` and no other. An error leaves
+/// the store as it was for those who read it, and it can be called again.
+pub async fn list(source: &Source, store: &mut Store, client: &Client) -> kube::Result<()> {
+    match (&*source.kind.group, &*source.kind.kind) {
+        ("", "Secret") => source.list::<Secrets>(store, client).await,
+        ("", "Namespace") => source.list::<Namespaces>(store, client).await,
+        _ => source.list::<Others>(store, client).await,
+    }
+}
+
 impl Feed {
     async fn run<S: Sort>(mut self) {
-        let (part, kind) = (self.source.part(), &self.source.kind);
-        let resource = ApiResource {
-            group: kind.group.clone(),
-            version: self.source.version().to_owned(),
-            api_version: kind.api_version(self.source.version()),
-            kind: kind.kind.clone(),
-            plural: kind.plural.clone(),
-        };
-        let client = self.runtime.client.clone();
-        let api: Api<Watched<Cached<S>>> = match &self.source.namespace {
-            Some(namespace) => Api::namespaced_with(client, namespace, &resource),
-            None => Api::all_with(client, &resource),
-        };
+        let part = self.source.part();
+        let api = self.source.api::<S>(self.runtime.client.clone());
         let config = watcher::Config::default().streaming_lists();
         let name = self.source.name();
         let mut events = Events::with(self.runtime.clone(), part.clone(), name, api, config);

@@ -101,11 +101,15 @@ const PATIENCE: Duration = Duration::from_secs(30);
 const STARTING: Duration = Duration::from_millis(5);
 
 impl Caches {
+    /// What these stores have, and nothing else.
+    pub(super) fn of(feeds: HashMap<FeedId, Shown>) -> Caches {
+        Caches(Arc::new(ArcSwap::from_pointee(feeds)))
+    }
+
     /// One kind, as a store has it.
     #[cfg(test)]
     pub(crate) fn showing(kind: &Kind, store: &Store) -> Caches {
-        let feeds = HashMap::from([(FeedId::of(kind, None), store.shown())]);
-        Caches(Arc::new(ArcSwap::from_pointee(feeds)))
+        Caches::of(HashMap::from([(FeedId::of(kind, None), store.shown())]))
     }
 
     /// What is shown of the objects of a kind, in a namespace or everywhere. Who knows them all knows those of a namespace.

@@ -55,6 +55,8 @@ pub struct ObjectRef {
 
 #[derive(Clone, Debug, Deserialize)]
 struct User {
+    /// Empty for a request of nobody that the API server knows.
+    #[serde(default)]
     username: String,
     #[serde(default)]
     extra: BTreeMap<String, Vec<String>>,

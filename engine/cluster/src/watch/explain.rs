@@ -43,7 +43,7 @@ pub fn chain(error: &dyn std::error::Error) -> String {
     while let Some(error) = source {
         let more = error.to_string();
         // Some errors repeat the one behind them.
-        if !text.ends_with(&more) {
+        if !text.contains(&more) {
             text.push_str(": ");
             text.push_str(&more);
         }
