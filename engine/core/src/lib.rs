@@ -2,6 +2,7 @@
 
 pub mod kinds;
 pub mod manifest;
+pub mod names;
 
 pub mod language;
 

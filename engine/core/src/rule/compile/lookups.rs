@@ -11,6 +11,7 @@ use crate::{
     },
     kinds::{Kind, PluralError},
     language::Expression,
+    names::is_name,
     rule::{LookupSite, diagnostic::Level},
 };
 
@@ -96,6 +97,9 @@ impl Compiler<'_> {
         let message = match (site.function, kind.namespaced) {
             (_, true) if matches!(arguments.first(), Some(ArgumentShape::Text(namespace)) if namespace.is_empty()) => {
                 "no namespace is called \"\": write \"*\" for all namespaces".to_owned()
+            }
+            (_, true) if matches!(arguments.first(), Some(ArgumentShape::Text(name)) if name != "*" && !is_name(name)) => {
+                "no namespace can be called so: names have up to 63 of a-z, 0-9 and -, not at an end".to_owned()
             }
             (BY_NAME, true) if !given(1) => format!("`{plural}` are in namespaces: write byName(ns, name)"),
             (BY_NAME, true) if is_everywhere => {
