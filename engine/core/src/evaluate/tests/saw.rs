@@ -45,9 +45,9 @@ fn a_field_is_called_by_where_it_is_in_the_object() {
                 "spec.hostNetwork is true",
             ),
             (
-                &pod_rule("securityContext.runAsNonRoot != true"),
+                &pod_rule("securityContext.fsGroup == nil"),
                 DEPLOYMENT,
-                "spec.template.spec.securityContext.runAsNonRoot is not set",
+                "spec.template.spec.securityContext.fsGroup is not set",
             ),
             (
                 &pod_rule("(container.securityContext.runAsNonRoot ?? securityContext.runAsNonRoot) != true"),

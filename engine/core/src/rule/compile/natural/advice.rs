@@ -225,3 +225,26 @@ fn what_is_asked_of_all_elements_is_asked_by_any() {
         ],
     );
 }
+
+#[test]
+fn what_containers_say_otherwise_is_asked_of_them() {
+    let whole = "`(container.securityContext.runAsNonRoot ?? securityContext.runAsNonRoot) != true`";
+    let named =
+        "`let runAsUser = container.securityContext.runAsUser ?? spec.securityContext.runAsUser; runAsUser != nil && ";
+    check_warned(
+        "{kind: Pod}",
+        &[
+            ("securityContext.runAsNonRoot != true", whole),
+            ("spec.securityContext.runAsUser != nil && spec.securityContext.runAsUser < 1000", named),
+            ("not securityContext.runAsNonRoot", "`not (container.securityContext.runAsNonRoot ?? "),
+            (
+                "securityContext.runAsUser == 0 || securityContext.runAsGroup == 0",
+                "?? securityContext.runAsGroup) == 0",
+            ),
+            (
+                "let s = securityContext.seLinuxOptions; s.type == 'spc_t'",
+                "`let s = (container.securityContext.seLinuxOptions",
+            ),
+        ],
+    );
+}
