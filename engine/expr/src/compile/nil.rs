@@ -127,7 +127,7 @@ impl<'s> Compiler<'s> {
         let is_told = match (number(left, defaults.0), number(right, defaults.1)) {
             _ if defaults == (None, None) => return,
             (Some(one), Some(other)) if defaults.0.is_none() || defaults.1.is_none() => {
-                holds(operator, one, other) != (operator == Binary::NotEqual)
+                holds(operator, one, other) != Some(operator == Binary::NotEqual)
             }
             // Of the same field of two objects, such as of what was there before, one may be missing because there is no object.
             _ => {
@@ -395,14 +395,15 @@ fn is_zero(op: &Op) -> bool {
     matches!(&op.kind, Kind::Constant(Constant::Int(0)))
 }
 
-/// Whether a relation holds between two numbers.
-fn holds(operator: Binary, one: i64, other: i64) -> bool {
-    match operator {
+/// Whether a relation holds between two numbers. Nothing for other operators.
+pub(super) fn holds(operator: Binary, one: i64, other: i64) -> Option<bool> {
+    Some(match operator {
         Binary::Equal => one == other,
         Binary::NotEqual => one != other,
         Binary::Less => one < other,
         Binary::LessOrEqual => one <= other,
         Binary::Greater => one > other,
-        _ => one >= other,
-    }
+        Binary::GreaterOrEqual => one >= other,
+        _ => return None,
+    })
 }

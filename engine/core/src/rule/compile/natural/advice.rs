@@ -248,3 +248,36 @@ fn what_containers_say_otherwise_is_asked_of_them() {
         ],
     );
 }
+
+#[test]
+fn nothing_is_found_by_a_name_that_is_not_set() {
+    let by_name = "cluster.secrets.byName(metadata.namespace, .secret.secretName) == nil";
+    check_warned(
+        "{kind: Pod}",
+        &[
+            (&format!("any(spec.volumes, {by_name})"), &format!("`.secret.secretName != nil && {by_name}`")),
+            (
+                "cluster.priorityclasses.byName(spec.priorityClassName) == nil",
+                "`spec.priorityClassName != nil && cluster.priorityclasses.byName(spec.priorityClassName) == nil`",
+            ),
+            (
+                "let account = cluster.serviceaccounts.byName(metadata.namespace, spec.serviceAccountName); account == nil",
+                "`spec.serviceAccountName != nil && account == nil`",
+            ),
+        ],
+    );
+    let selected = "len(cluster.pods.list(metadata.namespace, object.spec.selector)) == 0";
+    let unselected = "none(cluster.pods.list(metadata.namespace, object.spec.selector), .spec.hostNetwork)";
+    let rows = [selected, unselected].map(|rule| {
+        (rule, format!("nothing is selected then, so that this is true: write `object.spec.selector != nil && {rule}`"))
+    });
+    check_warned("{kind: Service}", &rows.each_ref().map(|(rule, advice)| (*rule, advice.as_str())));
+    for rule in [
+        "any(spec.volumes, .secret != nil && cluster.secrets.byName(metadata.namespace, .secret.secretName) == nil)",
+        "any(container.envFrom, .configMapRef != nil and cluster.configmaps.byName(metadata.namespace, .configMapRef.name) == nil)",
+        "any(spec.volumes, cluster.secrets.byName(metadata.namespace, .secret.secretName).type == 'Opaque')",
+        "cluster.priorityclasses.byName(spec.priorityClassName) != nil",
+    ] {
+        assert_eq!(super::told("gvk: [{kind: Pod}]", rule), "", "{rule}");
+    }
+}
