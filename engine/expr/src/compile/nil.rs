@@ -150,8 +150,8 @@ impl<'s> Compiler<'s> {
         let (text, left_text, right_text) = (self.shown(id), self.shown(left_id), self.shown(right_id));
         let at = if id == left_id { left.op.at } else { right.op.at };
         let message = format!(
-            "`{text}` may be missing, and counts as {default} then: write `{one} {sign} {other}` to take it for {default}, \
-             or `{text} != nil && {left_text} {sign} {right_text}` to leave out what has none"
+            "`{text}` may be missing, and Kubernetes takes it for {default} then, which this rule does not: write `{one} {sign} {other}` \
+             to take it for {default}, or `{text} != nil && {left_text} {sign} {right_text}` to leave out what has none"
         );
         self.warn(at, message);
     }
