@@ -281,3 +281,51 @@ fn nothing_is_found_by_a_name_that_is_not_set() {
         assert_eq!(super::told("gvk: [{kind: Pod}]", rule), "", "{rule}");
     }
 }
+
+#[test]
+fn a_text_that_kubernetes_fills_in_is_warned_of() {
+    check_warned(
+        "{group: batch, kind: CronJob}",
+        &[(
+            r#"object.spec.concurrencyPolicy == "Allow""#,
+            r#"`(object.spec.concurrencyPolicy ?? "Allow") == "Allow"`"#,
+        )],
+    );
+    check_warned(
+        "{kind: Service}",
+        &[
+            (r#"object.spec.type != "ClusterIP""#, r#"`(object.spec.type ?? "ClusterIP") != "ClusterIP"`"#),
+            (
+                r#"object.spec.type not in ["ClusterIP", "ExternalName"]"#,
+                r#"`(object.spec.type ?? "ClusterIP") not in ["ClusterIP", "ExternalName"]`"#,
+            ),
+            (r#"any(object.spec.ports, .protocol == "TCP")"#, r#"`(.protocol ?? "TCP") == "TCP"`"#),
+            (r#""None" == object.spec.sessionAffinity"#, r#"`"None" == (object.spec.sessionAffinity ?? "None")`"#),
+        ],
+    );
+    check_warned(
+        DEPLOYMENT,
+        &[
+            (
+                r#"object.spec.strategy.type != "RollingUpdate""#,
+                r#"`(object.spec.strategy.type ?? "RollingUpdate") != "RollingUpdate"`"#,
+            ),
+            (
+                r#"container.imagePullPolicy != "Always""#,
+                r#"`container.imagePullPolicy != nil && container.imagePullPolicy != "Always"`"#,
+            ),
+            (r#"spec.restartPolicy != "Always""#, r#"`(spec.restartPolicy ?? "Always") != "Always"`"#),
+        ],
+    );
+    for (kind, rule) in [
+        ("{kind: Service}", r#"object.spec.type == "NodePort""#),
+        ("{kind: Service}", r#"object.spec.type in ["NodePort", "LoadBalancer"]"#),
+        ("{kind: Service}", r#"object.spec.type in ["ClusterIP", nil]"#),
+        ("{kind: Service}", r#"object.spec.type == nil || object.spec.type == "ClusterIP""#),
+        (DEPLOYMENT, r#"object.spec.strategy.type == "Recreate""#),
+        (DEPLOYMENT, r#"container.restartPolicy == "Always""#),
+        (DEPLOYMENT, r#"any(cluster.services.list(metadata.namespace), .spec.type == "ClusterIP")"#),
+    ] {
+        assert_eq!(super::told(&format!("gvk: [{kind}]"), rule), "", "{rule}");
+    }
+}
