@@ -122,6 +122,21 @@ const WORD_DEFAULTS: [(&str, Option<&str>); 20] = [
     ("supplementalGroupsPolicy", Some("Merge")),
 ];
 
+/// Objects that Kubernetes takes for empty where they are left out. A container without a security context runs as somebody; one without a
+/// probe has none.
+const IMPLIED: [&str; 10] = [
+    "metadata",
+    "spec",
+    "status",
+    "template",
+    "jobTemplate",
+    "securityContext",
+    "resources",
+    "strategy",
+    "updateStrategy",
+    "rollingUpdate",
+];
+
 /// Fields that are a number, or a text such as "25%" or the name of a port.
 const INT_OR_TEXT: [&str; 5] = ["maxSurge", "maxUnavailable", "minAvailable", "port", "targetPort"];
 
@@ -167,6 +182,7 @@ impl Types {
         builder.schema.set_unpatterned(UNPATTERNED);
         builder.schema.set_defaults(DEFAULTS);
         builder.schema.set_word_defaults(&WORD_DEFAULTS);
+        builder.schema.set_implied(&IMPLIED);
         builder.add_table();
         let metadata = builder.add_metadata();
         let image = functions::add_image(&mut builder.schema);

@@ -329,3 +329,31 @@ fn a_text_that_kubernetes_fills_in_is_warned_of() {
         assert_eq!(super::told(&format!("gvk: [{kind}]"), rule), "", "{rule}");
     }
 }
+
+#[test]
+fn what_is_given_a_value_is_a_field_of_something() {
+    let delay = "container.livenessProbe.initialDelaySeconds < 5";
+    check(
+        "{kind: Pod}",
+        &[
+            (delay, "`container.livenessProbe != nil && (container.livenessProbe.initialDelaySeconds ?? 0) < 5`"),
+            ("container.securityContext.runAsUser < 1000", "write `(container.securityContext.runAsUser ?? 0) < 1000`"),
+            (
+                "container.livenessProbe != nil && container.livenessProbe.initialDelaySeconds < 5",
+                "write `(container.livenessProbe.initialDelaySeconds ?? 0) < 5`",
+            ),
+            (
+                "any(spec.containers, .readinessProbe.periodSeconds < 5)",
+                "`.readinessProbe != nil && (.readinessProbe.periodSeconds ?? 10) < 5`",
+            ),
+        ],
+    );
+    check_warned(
+        "{kind: Pod}",
+        &[(
+            "container.livenessProbe.periodSeconds == 10",
+            "`container.livenessProbe != nil && (container.livenessProbe.periodSeconds ?? 10) == 10`",
+        )],
+    );
+    check(DEPLOYMENT, &[("object.spec.replicas < 2", "write `(object.spec.replicas ?? 1) < 2`")]);
+}
