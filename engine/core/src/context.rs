@@ -9,7 +9,7 @@ pub(crate) mod pod;
 mod tests;
 mod types;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, LazyLock};
 
 use portal_expr::{
@@ -147,6 +147,15 @@ pub(crate) fn schema(judged: Judged<'_>) -> Schema {
         schema.add_root("securityContext", Shape::Object(types.pod.security_context));
     }
     schema
+}
+
+/// The fields that a pod's security context and a container's both have.
+pub(crate) fn shared_security_fields() -> HashSet<&'static str> {
+    let schema = &TYPES.schema;
+    let of_container = schema.object(TYPES.pod.container).fields.get("securityContext");
+    let of_container = of_container.map(|field| objects_of(&field.shape)).unwrap_or_default();
+    let of_pod = schema.object(TYPES.pod.security_context).fields.keys().map(String::as_str);
+    of_pod.filter(|name| of_container.iter().any(|id| schema.object(*id).fields.contains_key(*name))).collect()
 }
 
 /// Says of requests what `match` leaves of them.

@@ -24,6 +24,7 @@ mod reversed;
 #[cfg(test)]
 mod tests;
 mod through;
+mod unfound;
 mod words;
 
 use crate::{
@@ -43,6 +44,7 @@ use self::{
     form::{Entry, Form},
     guards::{Asked, Way},
     known::Known,
+    unfound::Unsure,
 };
 
 /// How an expression is read.
@@ -74,6 +76,7 @@ pub fn compile(source: &str, schema: &Schema, mode: Mode) -> Result<Program, Err
         asked: Vec::new(),
         empty_tests: Vec::new(),
         negated: Vec::new(),
+        unsure: Vec::new(),
         compared: Vec::new(),
         facts: Facts::default(),
         calls: Vec::new(),
@@ -97,6 +100,7 @@ pub fn compile(source: &str, schema: &Schema, mode: Mode) -> Result<Program, Err
         compiler.warn(tree.node(tree.root).at, "this reads nothing, so its answer is always the same");
     }
     compiler.facts.absences = compiler.absences();
+    compiler.facts.unfound = compiler.unfound();
     let Compiler { strict, declared, roots, compared, mut facts, calls, warnings, .. } = compiler;
     facts.finish();
     Ok(Program {
@@ -154,6 +158,8 @@ struct Compiler<'s> {
     empty_tests: Vec<Id>,
     /// The operators around the node that is visited which are written with a `not` before them: `x not in y`.
     negated: Vec<u32>,
+    /// The arguments of calls of the host that may be missing, and that nobody asks for.
+    unsure: Vec<Unsure>,
     /// What texts with computed fields, and those fields, are compared with, if the schema wants that.
     compared: Vec<Compared>,
     facts: Facts,

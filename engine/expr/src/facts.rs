@@ -14,6 +14,8 @@ pub struct Facts {
     pub doubtful: Vec<Vec<usize>>,
     /// What the expression is true for because it is missing.
     pub absences: Vec<Absence>,
+    /// The calls that the expression is true for because they find nothing, where what they are to find may be missing.
+    pub unfound: Vec<Unfound>,
     /// Where the time is asked for first, by line and column: the answer depends on when it is asked for.
     pub now: Option<(u32, u32)>,
 }
@@ -60,6 +62,23 @@ pub struct Absence {
     /// The line of the last field, from 1.
     pub line: u32,
     /// The column of the last field, from 1.
+    pub column: u32,
+}
+
+/// A condition that is true because a call finds nothing, where an argument of the call may be missing.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Unfound {
+    /// The number of the call.
+    pub site: usize,
+    /// The parameter that may be missing.
+    pub argument: usize,
+    /// What is given for it, as it is written.
+    pub subject: String,
+    /// The condition, as it is written.
+    pub condition: String,
+    /// The line of what is given, from 1.
+    pub line: u32,
+    /// The column of what is given, from 1.
     pub column: u32,
 }
 

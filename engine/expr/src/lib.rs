@@ -42,7 +42,7 @@ pub use bumpalo::Bump as Arena;
 pub use compile::{Mode, compile};
 pub use error::{Error, Phase, SourceLine};
 pub use explain::{Observation, Seen};
-pub use facts::{Absence, ArgumentShape, Compared, Facts, Read, Relation, Segment};
+pub use facts::{Absence, ArgumentShape, Compared, Facts, Read, Relation, Segment, Unfound};
 pub use glob::glob;
 pub use host::Host;
 pub use limits::{Limits, MAX_NESTING, MAX_NODES, MAX_SOURCE};

@@ -17,6 +17,8 @@ pub struct Schema {
     unpatterned: Arc<HashSet<&'static str>>,
     /// What fields that are numbers count as where they are missing, by their names. Others count as 0.
     defaults: Arc<HashMap<&'static str, &'static str>>,
+    implied: &'static [&'static str],
+    word_defaults: &'static [(&'static str, Option<&'static str>)],
     /// Fields of which more is known here than where their objects were added.
     narrowed: HashMap<(ObjectId, String), Field>,
     slots: u16,
@@ -330,6 +332,29 @@ impl Schema {
     /// What a field that is a number counts as where it is missing.
     pub(crate) fn default_of(&self, field: &str) -> Option<&'static str> {
         self.defaults.get(field).copied()
+    }
+
+    /// Says which objects count as there where they are left out, by the names of their fields: what is asked of them is asked of everything.
+    pub fn set_implied(&mut self, fields: &'static [&'static str]) {
+        self.implied = fields;
+    }
+
+    /// Whether an object counts as there where it is left out.
+    pub(crate) fn is_implied(&self, field: &str) -> bool {
+        self.implied.contains(&field)
+    }
+
+    /// Says what fields that are one of a few texts count as where they are missing, by their names. None: it depends on other fields.
+    /// Of fields that share a name each has the one that it can be.
+    pub fn set_word_defaults(&mut self, defaults: &'static [(&'static str, Option<&'static str>)]) {
+        self.word_defaults = defaults;
+    }
+
+    /// What a field that is one of these texts counts as where it is missing. `Some(None)`: it depends on other fields.
+    pub(crate) fn word_default_of(&self, field: &str, words: &[&str]) -> Option<Option<&'static str>> {
+        let is_meant =
+            |(name, word): &&(&str, Option<&str>)| *name == field && word.is_none_or(|word| words.contains(&word));
+        self.word_defaults.iter().find(is_meant).map(|(_, word)| *word)
     }
 
     /// What is meant by exactly this path.

@@ -100,7 +100,7 @@ impl ContainerType {
         }
     }
 
-    fn list(self) -> &'static str {
+    pub(crate) fn list(self) -> &'static str {
         match self {
             ContainerType::Standard => "containers",
             ContainerType::Init => "initContainers",

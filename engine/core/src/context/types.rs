@@ -97,6 +97,46 @@ const DEFAULTS: [(&str, &str); 12] = [
     ("failedJobsHistoryLimit", "1"),
 ];
 
+/// What Kubernetes takes fields for that are one of a few texts and are left out. Nothing where that depends on other fields.
+const WORD_DEFAULTS: [(&str, Option<&str>); 20] = [
+    // The tag decides.
+    ("imagePullPolicy", None),
+    ("concurrencyPolicy", Some("Allow")),
+    ("restartPolicy", Some("Always")),
+    ("dnsPolicy", Some("ClusterFirst")),
+    ("type", Some("ClusterIP")),
+    ("type", Some("RollingUpdate")),
+    ("sessionAffinity", Some("None")),
+    ("internalTrafficPolicy", Some("Cluster")),
+    ("podManagementPolicy", Some("OrderedReady")),
+    ("protocol", Some("TCP")),
+    ("scheme", Some("HTTP")),
+    ("terminationMessagePolicy", Some("File")),
+    ("completionMode", Some("NonIndexed")),
+    ("persistentVolumeReclaimPolicy", Some("Retain")),
+    ("reclaimPolicy", Some("Delete")),
+    ("volumeBindingMode", Some("Immediate")),
+    ("volumeMode", Some("Filesystem")),
+    ("failurePolicy", Some("Fail")),
+    ("matchPolicy", Some("Equivalent")),
+    ("supplementalGroupsPolicy", Some("Merge")),
+];
+
+/// Objects that Kubernetes takes for empty where they are left out. A container without a security context runs as somebody; one without a
+/// probe has none.
+const IMPLIED: [&str; 10] = [
+    "metadata",
+    "spec",
+    "status",
+    "template",
+    "jobTemplate",
+    "securityContext",
+    "resources",
+    "strategy",
+    "updateStrategy",
+    "rollingUpdate",
+];
+
 /// Fields that are a number, or a text such as "25%" or the name of a port.
 const INT_OR_TEXT: [&str; 5] = ["maxSurge", "maxUnavailable", "minAvailable", "port", "targetPort"];
 
@@ -141,6 +181,8 @@ impl Types {
         let mut builder = Builder { schema: Schema::new(), ids: HashMap::new() };
         builder.schema.set_unpatterned(UNPATTERNED);
         builder.schema.set_defaults(DEFAULTS);
+        builder.schema.set_word_defaults(&WORD_DEFAULTS);
+        builder.schema.set_implied(&IMPLIED);
         builder.add_table();
         let metadata = builder.add_metadata();
         let image = functions::add_image(&mut builder.schema);

@@ -8,6 +8,7 @@ mod judged;
 mod lookups;
 #[cfg(test)]
 mod natural;
+mod overridden;
 mod references;
 mod resources;
 mod spared;
@@ -139,6 +140,7 @@ impl<'a> Compiler<'a> {
         self.check_images(&compared);
         self.check_connected(facts, &judged);
         self.warn_of_other_containers(facts, &schema);
+        self.warn_of_overridden(facts, &schema, &judged);
         let lookups = self.lookups(&*expression);
         let message = self.message(&schema, &*expression, per_container);
         let reads = |expression: &dyn Expression| expression.facts().reads_root(REQUEST);

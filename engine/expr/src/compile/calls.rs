@@ -278,7 +278,7 @@ impl<'s> Compiler<'s> {
         arguments: &'s [Argument<'s>],
     ) -> Result<Typed<'s>, Error> {
         let mut given: Vec<Option<(Op, ArgumentShape)>> = function.parameters.iter().map(|_| None).collect();
-        let mut doubtful = Vec::new();
+        let mut doubtful: Vec<(usize, usize)> = Vec::new();
         for (position, argument) in arguments.iter().enumerate() {
             let index = self.parameter(function, position, argument)?;
             let Some(parameter) = function.parameters.get(index) else {
@@ -291,7 +291,7 @@ impl<'s> Compiler<'s> {
             }
             let (op, shape, may_be_nil) = self.argument(function, parameter, argument.value)?;
             given[index] = Some((op, shape));
-            doubtful.extend(may_be_nil.then_some(index));
+            doubtful.extend(may_be_nil.then_some((position, index)));
         }
         let missing =
             function.parameters.iter().zip(&given).find(|(parameter, given)| parameter.required && given.is_none());
@@ -307,7 +307,8 @@ impl<'s> Compiler<'s> {
         let (ops, shapes): (Vec<Op>, Vec<ArgumentShape>) =
             given.into_iter().map(|given| given.unwrap_or_else(absent)).unzip();
         self.facts.calls.push(shapes);
-        self.facts.doubtful.push(doubtful);
+        self.note_unsure(site as usize, arguments, &doubtful);
+        self.facts.doubtful.push(doubtful.into_iter().map(|(_, index)| index).collect());
         let known = Known { may_be_nil: known.may_be_nil && !function.always, ..known };
         Ok(Typed { op: Op { kind: Kind::Call { site, arguments: ops.into() }, at }, known })
     }

@@ -1,6 +1,6 @@
 //! What conditions have found to be there, so that it is not in doubt behind them: `x != nil && x < 5`.
 
-use super::Compiler;
+use super::{Compiler, nil::holds};
 use crate::{
     ast::{Binary, Id, Kind as Syntax, Tree, Unary},
     builtins::{self, Builtin},
@@ -173,15 +173,7 @@ impl<'s> Compiler<'s> {
                 continue;
             };
             let (a, b) = if is_left { (0, *number) } else { (*number, 0) };
-            let holds_for_none = match operator {
-                Binary::Equal => a == b,
-                Binary::NotEqual => a != b,
-                Binary::Less => a < b,
-                Binary::LessOrEqual => a <= b,
-                Binary::Greater => a > b,
-                Binary::GreaterOrEqual => a >= b,
-                _ => continue,
-            };
+            let Some(holds_for_none) = holds(operator, a, b) else { continue };
             if let ([list], true) = (&arguments[..], holds_for_none != truth) {
                 self.add_filled(*list);
             }
@@ -230,6 +222,11 @@ impl<'s> Compiler<'s> {
     /// Whether the conditions around something ask whether it is there.
     pub(super) fn is_asked(&self, id: Id) -> bool {
         !self.asked.is_empty() && self.asked.contains(&self.asked_of(id))
+    }
+
+    /// Whether conditions ask for this very thing, and not only for something in it.
+    pub(super) fn is_asked_exactly(&self, id: Id) -> bool {
+        self.is_asked(id) || self.way(id).is_some_and(|way| self.present.contains(&way))
     }
 
     fn add_present(&mut self, id: Id) {

@@ -1,7 +1,11 @@
 //! What may be missing. A rule that compiles cannot fail because something is: where nothing can be done with nil, and where an
 //! answer without a value would be a hole in the rule, its author has to say what is meant.
 
-use super::{Compiler, Typed, form::Form, operators::name_of};
+use super::{
+    Compiler, Typed,
+    form::{Form, Member},
+    operators::name_of,
+};
 use crate::{
     ast::{Binary, Id, Kind as Syntax},
     error::Error,
@@ -85,6 +89,7 @@ impl<'s> Compiler<'s> {
         let value = format!("({given} ?? {default})");
         let replaced =
             if id == left_id { format!("{value} {sign} {right_text}") } else { format!("{left_text} {sign} {value}") };
+        let replaced = self.within(&[id], replaced);
         let asked = if is_coalesce {
             // Of what is put together nobody knows further on that it is there, unless it has a name.
             let compared =
@@ -127,7 +132,7 @@ impl<'s> Compiler<'s> {
         let is_told = match (number(left, defaults.0), number(right, defaults.1)) {
             _ if defaults == (None, None) => return,
             (Some(one), Some(other)) if defaults.0.is_none() || defaults.1.is_none() => {
-                holds(operator, one, other) != (operator == Binary::NotEqual)
+                holds(operator, one, other) != Some(operator == Binary::NotEqual)
             }
             // Of the same field of two objects, such as of what was there before, one may be missing because there is no object.
             _ => {
@@ -149,11 +154,55 @@ impl<'s> Compiler<'s> {
         let (one, other, sign) = (value(left_id, defaults.0), value(right_id, defaults.1), name_of(operator));
         let (text, left_text, right_text) = (self.shown(id), self.shown(left_id), self.shown(right_id));
         let at = if id == left_id { left.op.at } else { right.op.at };
+        let defaulted =
+            [(left_id, defaults.0), (right_id, defaults.1)].into_iter().filter(|(_, default)| default.is_some());
+        let defaulted: Vec<Id> = defaulted.map(|(id, _)| id).collect();
+        let replaced = self.within(&defaulted, format!("{one} {sign} {other}"));
         let message = format!(
-            "`{text}` may be missing, and counts as {default} then: write `{one} {sign} {other}` to take it for {default}, \
-             or `{text} != nil && {left_text} {sign} {right_text}` to leave out what has none"
+            "`{text}` may be missing, and Kubernetes takes it for {default} then, which this rule does not: write `{replaced}` \
+             to take it for {default}, or `{text} != nil && {left_text} {sign} {right_text}` to leave out what has none"
         );
         self.warn(at, message);
+    }
+
+    /// A condition on fields that are given a value, behind the question whether there is what they are fields of: without a probe nobody waits
+    /// 0 seconds for it.
+    fn within(&self, fields: &[Id], condition: String) -> String {
+        let mut bases: Vec<String> =
+            fields.iter().filter_map(|field| self.doubtful_base(*field)).map(|base| self.shown(base)).collect();
+        bases.dedup();
+        bases.iter().map(|base| format!("{base} != nil && ")).collect::<String>() + &condition
+    }
+
+    /// What something is a field of, if that may be missing itself and means nothing then.
+    fn doubtful_base(&self, id: Id) -> Option<Id> {
+        let Syntax::Member { base, .. } = self.tree.kind(id) else { return None };
+        let Syntax::Member { base: owner, property, .. } = self.tree.kind(*base) else { return None };
+        let Syntax::Text(name) = self.tree.kind(*property) else { return None };
+        let is_object = self.form_of(*base)?.object().is_some();
+        let is_doubtful =
+            matches!(self.form_of(*owner)?.member(self.schema, name), Member::Read { required: false, .. });
+        let is_known = self.schema.is_implied(name) || self.is_present(*base) || self.is_asked(*base);
+        (is_object && is_doubtful && !is_known).then_some(*base)
+    }
+
+    /// What is known of the value at the end of a path.
+    fn form_of(&self, id: Id) -> Option<Form<'s>> {
+        match self.tree.kind(id) {
+            Syntax::Member { base, property, .. } => {
+                let Syntax::Text(name) = self.tree.kind(*property) else { return None };
+                match self.form_of(*base)?.member(self.schema, name) {
+                    Member::Read { form, .. } => Some(form),
+                    Member::None | Member::Computed { .. } => None,
+                }
+            }
+            Syntax::Identifier(name) => match self.variable(name) {
+                Some(variable) => Some(variable.known.form.clone()),
+                None => self.schema.root(name).map(|root| Form::shaped(&root.shape)),
+            },
+            Syntax::Pointer("") => self.scopes.last().map(|scope| scope.item.form.clone()),
+            _ => None,
+        }
     }
 
     /// Refuses to divide by what may be missing. Whatever it would be taken for, the quotient would say nothing.
@@ -395,14 +444,15 @@ fn is_zero(op: &Op) -> bool {
     matches!(&op.kind, Kind::Constant(Constant::Int(0)))
 }
 
-/// Whether a relation holds between two numbers.
-fn holds(operator: Binary, one: i64, other: i64) -> bool {
-    match operator {
+/// Whether a relation holds between two numbers. Nothing for other operators.
+pub(super) fn holds(operator: Binary, one: i64, other: i64) -> Option<bool> {
+    Some(match operator {
         Binary::Equal => one == other,
         Binary::NotEqual => one != other,
         Binary::Less => one < other,
         Binary::LessOrEqual => one <= other,
         Binary::Greater => one > other,
-        _ => one >= other,
-    }
+        Binary::GreaterOrEqual => one >= other,
+        _ => return None,
+    })
 }

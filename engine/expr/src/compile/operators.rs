@@ -208,6 +208,7 @@ impl<'s> Compiler<'s> {
                     self.note_compared(*at, *operator, (left_id, &left), (*right_id, &right));
                     let (left, right) = self.read_alike(*operator, (left_id, left), (*right_id, right))?;
                     self.warn_of_default(*operator, (left_id, &left), (*right_id, &right));
+                    self.warn_of_word_default(*at, *operator, (left_id, &left), (*right_id, &right));
                     self.warn_of_letters(*at, *operator, (left_id, &left), (*right_id, &right));
                     self.warn_of_nothing_alike(*at, *operator, (left_id, &left), (*right_id, &right));
                     self.warn_of_reversal(*at, *operator, left_id, (*right_id, &right));

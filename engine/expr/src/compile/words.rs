@@ -2,7 +2,7 @@
 
 use super::{Compiler, Typed, form::Form, operators::name_of};
 use crate::{
-    ast::{Binary, Id},
+    ast::{Binary, Id, Kind as Syntax},
     error::Error,
     program::{Constant, Kind, Op},
     schema::{Shape, Words},
@@ -22,6 +22,68 @@ impl<'s> Compiler<'s> {
         }
         self.check_against(operator, (left_id, left), &right.op)?;
         if operator == Binary::In { Ok(()) } else { self.check_against(operator, (right_id, right), &left.op) }
+    }
+
+    /// Warns of `concurrencyPolicy == "Allow"`, which is false where the field is missing, although Kubernetes takes it for just that.
+    pub(super) fn warn_of_word_default(
+        &mut self,
+        at: u32,
+        operator: Binary,
+        (left_id, left): (Id, &Typed<'s>),
+        (right_id, right): (Id, &Typed<'s>),
+    ) {
+        let (id, field, other_id, other) = match operator {
+            Binary::Equal | Binary::NotEqual if !is_text(&left.op) => (left_id, left, right_id, &right.op),
+            Binary::Equal | Binary::NotEqual => (right_id, right, left_id, &left.op),
+            Binary::In => (left_id, left, right_id, &right.op),
+            _ => return,
+        };
+        if self.strict || !field.known.may_be_nil || self.is_asked(id) || !self.is_of_object(id) || !self.is_of_all(id)
+        {
+            return;
+        }
+        let Some(words) = words(&field.known.form) else { return };
+        let words: Vec<&str> = words.iter().flat_map(|words| &words.listed).map(String::as_str).collect();
+        let default = self.last_name(id).and_then(|name| self.schema.word_default_of(name, &words));
+        let asked: Vec<&str> = match &other.kind {
+            Kind::Array(elements) if elements.iter().all(is_text) => elements.iter().filter_map(text_of).collect(),
+            _ => text_of(other).into_iter().collect(),
+        };
+        let Some(default) = default.filter(|default| default.map_or(!asked.is_empty(), |word| asked.contains(&word)))
+        else {
+            return;
+        };
+        let (text, constant) = (self.shown(id), self.shown(other_id));
+        let sign = if operator == Binary::In && self.is_negated(at) { "not in" } else { name_of(operator) };
+        let whole = |text: &str| {
+            if id == left_id { format!("{text} {sign} {constant}") } else { format!("{constant} {sign} {text}") }
+        };
+        let left_out = format!("`{text} != nil && {}` to leave out what has none", whole(&text));
+        let message = match default {
+            Some(word) => format!(
+                "`{text}` may be missing, and Kubernetes takes it for {word:?} then, which this rule does not: write `{}` \
+                 to take it for {word:?}, or {left_out}",
+                whole(&format!("({text} ?? {word:?})"))
+            ),
+            None => format!(
+                "`{text}` may be missing in a file, and Kubernetes fills it in then by what else is there: write {left_out}"
+            ),
+        };
+        self.warn(field.op.at, message);
+    }
+
+    /// Whether something is a part of the object that is asked about. What was looked up has been filled in.
+    fn is_of_object(&self, id: Id) -> bool {
+        let mut node = id;
+        loop {
+            node = match self.tree.kind(node) {
+                Syntax::Member { base, .. } => *base,
+                Syntax::Chain(inner) => *inner,
+                Syntax::Identifier(name) => return self.variable(name).is_none(),
+                Syntax::Pointer("") => return self.scopes.last().is_some_and(|scope| scope.item.origin.is_some()),
+                _ => return false,
+            };
+        }
     }
 
     fn check_against(&self, operator: Binary, (id, field): (Id, &Typed<'s>), other: &Op) -> Result<(), Error> {
@@ -47,6 +109,17 @@ impl<'s> Compiler<'s> {
             return Err(self.error(op.at, format!("this is never {text:?}: {instead}")));
         }
         Ok(())
+    }
+}
+
+fn is_text(op: &Op) -> bool {
+    text_of(op).is_some()
+}
+
+fn text_of(op: &Op) -> Option<&str> {
+    match &op.kind {
+        Kind::Constant(Constant::Text(text)) => Some(text),
+        _ => None,
     }
 }
 

@@ -91,6 +91,9 @@ impl<'a> Explanation<'a, '_> {
     }
 
     fn observe_itself(&mut self, op: &'a Op, place: Place<'_, 'a>) -> Facts<'a> {
+        if let Some(facts) = self.explain_unset(op, place) {
+            return facts;
+        }
         // What is not there has no fields: that is what there is to tell, and what asked for it.
         if let Some((call, arguments)) = self.absent(op, place)
             && let Some(subject) = self.describe(call, place)
@@ -108,6 +111,22 @@ impl<'a> Explanation<'a, '_> {
             Kind::Predicate { collection, .. } => self.observe(collection, place),
             _ => Vec::new(),
         }
+    }
+
+    /// What was not set of what a lookup was to find. That nothing is called so, or selected, would say something else.
+    pub(super) fn explain_unset(&mut self, op: &'a Op, place: Place<'_, 'a>) -> Option<Facts<'a>> {
+        let op = self.behind_names(op);
+        let (call, arguments) = match &op.kind {
+            Kind::Call { arguments, .. } if self.is_found(op) => (op, &**arguments),
+            _ => self.absent(op, place)?,
+        };
+        if !self.value(call, place)?.is_empty() {
+            return None;
+        }
+        let is_unset =
+            |op: &&'a Op| !self.is_constant(op, place) && self.value(op, place).is_some_and(|value| value.is_nil());
+        let unset: Vec<&'a Op> = arguments.iter().filter(is_unset).collect();
+        Some(self.observe_all(unset, place)).filter(|facts| !facts.is_empty())
     }
 
     /// What `??` took. Where that is a constant, or nothing was there at all, what was missing says more.

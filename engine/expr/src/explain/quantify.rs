@@ -54,6 +54,9 @@ impl<'a> Explanation<'a, '_> {
     /// Why no element is what was looked for.
     pub(super) fn explain_none(&mut self, asked: Asked<'a>, place: Place<'_, 'a>) -> Facts<'a> {
         let list = self.behind_names(asked.0);
+        if let Some(facts) = self.explain_unset(list, place) {
+            return facts;
+        }
         if self.is_found(list)
             && let (Some(value), Some(subject)) = (self.value(list, place), self.describe(list, place))
         {

@@ -45,9 +45,9 @@ fn a_field_is_called_by_where_it_is_in_the_object() {
                 "spec.hostNetwork is true",
             ),
             (
-                &pod_rule("securityContext.runAsNonRoot != true"),
+                &pod_rule("securityContext.fsGroup == nil"),
                 DEPLOYMENT,
-                "spec.template.spec.securityContext.runAsNonRoot is not set",
+                "spec.template.spec.securityContext.fsGroup is not set",
             ),
             (
                 &pod_rule("(container.securityContext.runAsNonRoot ?? securityContext.runAsNonRoot) != true"),
@@ -144,7 +144,7 @@ fn what_was_looked_up_is_told_by_its_name() {
             ),
             (
                 &ingress(
-                    "any(object.spec.rules, any(.http.paths, cluster.services.byName(metadata.namespace, .backend.service.name) == nil))",
+                    "any(object.spec.rules, any(.http.paths, .backend.service != nil && cluster.services.byName(metadata.namespace, .backend.service.name) == nil))",
                 ),
                 INGRESS,
                 r#"services["shop/web"] does not exist, spec.rules[0].http.paths[0].backend.service.name is "web""#,
@@ -158,4 +158,43 @@ fn what_was_looked_up_is_told_by_its_name() {
             ),
         ],
     );
+}
+
+#[test]
+fn what_was_not_set_is_told_instead_of_what_was_not_found() {
+    let service =
+        "\napiVersion: v1\nkind: Service\nmetadata: {name: web, namespace: shop}\nspec: {type: ExternalName}\n";
+    let pod = "\napiVersion: v1\nkind: Pod\nmetadata: {name: web, namespace: shop}\nspec: {volumes: [{name: tmp, emptyDir: {}}]}\n";
+    for (kind, rule, object, expected) in [
+        (
+            "Service",
+            "len(cluster.pods.list(metadata.namespace, object.spec.selector)) == 0",
+            service,
+            "spec.selector is not set",
+        ),
+        (
+            "Service",
+            "none(cluster.pods.list(metadata.namespace, object.spec.selector), .spec.hostNetwork)",
+            service,
+            "spec.selector is not set",
+        ),
+        (
+            "Pod",
+            "any(spec.volumes, cluster.secrets.byName(metadata.namespace, .secret.secretName) == nil)",
+            pod,
+            "spec.volumes[0].secret.secretName is not set",
+        ),
+        (
+            "Pod",
+            "any(spec.volumes, cluster.secrets.byName(metadata.namespace, .secret.secretName).type != 'Opaque')",
+            pod,
+            "spec.volumes[0].secret.secretName is not set",
+        ),
+    ] {
+        let (rules, _) = rules(&format!("name: r\nmatch: {{gvk: [{{kind: {kind}}}]}}\nrule: {rule:?}\n"));
+        let object = objects(object).remove(0);
+        let evaluation = evaluate(&rules, &Objects(objects(SHOP)), &creation(&object), &Limits::default());
+        let said: Vec<String> = evaluation.violations.into_iter().filter_map(|violation| violation.saw).collect();
+        assert_eq!(said, [expected], "{rule}");
+    }
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use portal_expr::{ArgumentShape, CallSite, Read, Segment};
+use portal_expr::{ArgumentShape, CallSite, Read, Segment, Unfound};
 
 use super::Compiler;
 use crate::{
@@ -24,7 +24,33 @@ impl Compiler<'_> {
             [] => self.lookup(site, arguments, doubtful).into_iter().collect(),
             among => self.reference(site, among, arguments, doubtful),
         });
-        asked.collect()
+        let asked: Vec<Vec<LookupSite>> = asked.collect();
+        for unfound in &facts.unfound {
+            if let (Some(site), Some(lookups)) = (expression.calls().get(unfound.site), asked.get(unfound.site)) {
+                self.warn_of_unset(site, lookups, unfound);
+            }
+        }
+        asked
+    }
+
+    /// Warns of `byName(ns, x) == nil` where `x` may be missing: nothing is called so, and whoever leaves it out is refused.
+    fn warn_of_unset(&mut self, site: &CallSite, lookups: &[LookupSite], unfound: &Unfound) {
+        // A namespace that may be missing is refused.
+        let is_namespace = unfound.argument == 0 && lookups.iter().any(|lookup| lookup.kind.namespaced);
+        if lookups.is_empty() || is_namespace {
+            return;
+        }
+        let found = match site.function {
+            BY_NAME => "nothing is called so",
+            LIST => "nothing is selected",
+            _ => "it leads nowhere",
+        };
+        let Unfound { subject, condition, line, column, .. } = unfound;
+        let message = format!(
+            "`{subject}` may be missing, and {found} then, so that this is true: write `{subject} != nil && {condition}` \
+             to leave out what has none"
+        );
+        self.add_at(Level::Warning, (*line, *column), message);
     }
 
     fn lookup(&mut self, site: &CallSite, arguments: &[ArgumentShape], doubtful: &[usize]) -> Option<LookupSite> {

@@ -225,3 +225,135 @@ fn what_is_asked_of_all_elements_is_asked_by_any() {
         ],
     );
 }
+
+#[test]
+fn what_containers_say_otherwise_is_asked_of_them() {
+    let whole = "`(container.securityContext.runAsNonRoot ?? securityContext.runAsNonRoot) != true`";
+    let named =
+        "`let runAsUser = container.securityContext.runAsUser ?? spec.securityContext.runAsUser; runAsUser != nil && ";
+    check_warned(
+        "{kind: Pod}",
+        &[
+            ("securityContext.runAsNonRoot != true", whole),
+            ("spec.securityContext.runAsUser != nil && spec.securityContext.runAsUser < 1000", named),
+            ("not securityContext.runAsNonRoot", "`not (container.securityContext.runAsNonRoot ?? "),
+            (
+                "securityContext.runAsUser == 0 || securityContext.runAsGroup == 0",
+                "?? securityContext.runAsGroup) == 0",
+            ),
+            (
+                "let s = securityContext.seLinuxOptions; s.type == 'spc_t'",
+                "`let s = (container.securityContext.seLinuxOptions",
+            ),
+        ],
+    );
+}
+
+#[test]
+fn nothing_is_found_by_a_name_that_is_not_set() {
+    let by_name = "cluster.secrets.byName(metadata.namespace, .secret.secretName) == nil";
+    check_warned(
+        "{kind: Pod}",
+        &[
+            (&format!("any(spec.volumes, {by_name})"), &format!("`.secret.secretName != nil && {by_name}`")),
+            (
+                "cluster.priorityclasses.byName(spec.priorityClassName) == nil",
+                "`spec.priorityClassName != nil && cluster.priorityclasses.byName(spec.priorityClassName) == nil`",
+            ),
+            (
+                "let account = cluster.serviceaccounts.byName(metadata.namespace, spec.serviceAccountName); account == nil",
+                "`spec.serviceAccountName != nil && account == nil`",
+            ),
+        ],
+    );
+    let selected = "len(cluster.pods.list(metadata.namespace, object.spec.selector)) == 0";
+    let unselected = "none(cluster.pods.list(metadata.namespace, object.spec.selector), .spec.hostNetwork)";
+    let rows = [selected, unselected].map(|rule| {
+        (rule, format!("nothing is selected then, so that this is true: write `object.spec.selector != nil && {rule}`"))
+    });
+    check_warned("{kind: Service}", &rows.each_ref().map(|(rule, advice)| (*rule, advice.as_str())));
+    for rule in [
+        "any(spec.volumes, .secret != nil && cluster.secrets.byName(metadata.namespace, .secret.secretName) == nil)",
+        "any(container.envFrom, .configMapRef != nil and cluster.configmaps.byName(metadata.namespace, .configMapRef.name) == nil)",
+        "any(spec.volumes, cluster.secrets.byName(metadata.namespace, .secret.secretName).type == 'Opaque')",
+        "cluster.priorityclasses.byName(spec.priorityClassName) != nil",
+    ] {
+        assert_eq!(super::told("gvk: [{kind: Pod}]", rule), "", "{rule}");
+    }
+}
+
+#[test]
+fn a_text_that_kubernetes_fills_in_is_warned_of() {
+    check_warned(
+        "{group: batch, kind: CronJob}",
+        &[(
+            r#"object.spec.concurrencyPolicy == "Allow""#,
+            r#"`(object.spec.concurrencyPolicy ?? "Allow") == "Allow"`"#,
+        )],
+    );
+    check_warned(
+        "{kind: Service}",
+        &[
+            (r#"object.spec.type != "ClusterIP""#, r#"`(object.spec.type ?? "ClusterIP") != "ClusterIP"`"#),
+            (
+                r#"object.spec.type not in ["ClusterIP", "ExternalName"]"#,
+                r#"`(object.spec.type ?? "ClusterIP") not in ["ClusterIP", "ExternalName"]`"#,
+            ),
+            (r#"any(object.spec.ports, .protocol == "TCP")"#, r#"`(.protocol ?? "TCP") == "TCP"`"#),
+            (r#""None" == object.spec.sessionAffinity"#, r#"`"None" == (object.spec.sessionAffinity ?? "None")`"#),
+        ],
+    );
+    check_warned(
+        DEPLOYMENT,
+        &[
+            (
+                r#"object.spec.strategy.type != "RollingUpdate""#,
+                r#"`(object.spec.strategy.type ?? "RollingUpdate") != "RollingUpdate"`"#,
+            ),
+            (
+                r#"container.imagePullPolicy != "Always""#,
+                r#"`container.imagePullPolicy != nil && container.imagePullPolicy != "Always"`"#,
+            ),
+            (r#"spec.restartPolicy != "Always""#, r#"`(spec.restartPolicy ?? "Always") != "Always"`"#),
+        ],
+    );
+    for (kind, rule) in [
+        ("{kind: Service}", r#"object.spec.type == "NodePort""#),
+        ("{kind: Service}", r#"object.spec.type in ["NodePort", "LoadBalancer"]"#),
+        ("{kind: Service}", r#"object.spec.type in ["ClusterIP", nil]"#),
+        ("{kind: Service}", r#"object.spec.type == nil || object.spec.type == "ClusterIP""#),
+        (DEPLOYMENT, r#"object.spec.strategy.type == "Recreate""#),
+        (DEPLOYMENT, r#"container.restartPolicy == "Always""#),
+        (DEPLOYMENT, r#"any(cluster.services.list(metadata.namespace), .spec.type == "ClusterIP")"#),
+    ] {
+        assert_eq!(super::told(&format!("gvk: [{kind}]"), rule), "", "{rule}");
+    }
+}
+
+#[test]
+fn what_is_given_a_value_is_a_field_of_something() {
+    let delay = "container.livenessProbe.initialDelaySeconds < 5";
+    check(
+        "{kind: Pod}",
+        &[
+            (delay, "`container.livenessProbe != nil && (container.livenessProbe.initialDelaySeconds ?? 0) < 5`"),
+            ("container.securityContext.runAsUser < 1000", "write `(container.securityContext.runAsUser ?? 0) < 1000`"),
+            (
+                "container.livenessProbe != nil && container.livenessProbe.initialDelaySeconds < 5",
+                "write `(container.livenessProbe.initialDelaySeconds ?? 0) < 5`",
+            ),
+            (
+                "any(spec.containers, .readinessProbe.periodSeconds < 5)",
+                "`.readinessProbe != nil && (.readinessProbe.periodSeconds ?? 10) < 5`",
+            ),
+        ],
+    );
+    check_warned(
+        "{kind: Pod}",
+        &[(
+            "container.livenessProbe.periodSeconds == 10",
+            "`container.livenessProbe != nil && (container.livenessProbe.periodSeconds ?? 10) == 10`",
+        )],
+    );
+    check(DEPLOYMENT, &[("object.spec.replicas < 2", "write `(object.spec.replicas ?? 1) < 2`")]);
+}
