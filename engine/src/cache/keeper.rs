@@ -89,8 +89,7 @@ impl Caches {
     /// One kind, as a store has it.
     #[cfg(test)]
     pub(crate) fn showing(kind: &Kind, store: &Store) -> Caches {
-        let feeds = HashMap::from([(FeedId::of(kind, None), store.shown())]);
-        Caches(Arc::new(ArcSwap::from_pointee(feeds)))
+        Caches::from_iter([(FeedId::of(kind, None), store.shown())])
     }
 
     /// What is shown of the objects of a kind, in a namespace or everywhere. Who knows them all knows those of a namespace.
@@ -102,6 +101,13 @@ impl Caches {
         }
         let own = namespace.and_then(|namespace| feeds.get(&FeedId::of(kind, Some(namespace))));
         own.or(all).cloned()
+    }
+}
+
+/// What others keep.
+impl FromIterator<(FeedId, Shown)> for Caches {
+    fn from_iter<I: IntoIterator<Item = (FeedId, Shown)>>(feeds: I) -> Caches {
+        Caches(Arc::new(ArcSwap::from_pointee(feeds.into_iter().collect())))
     }
 }
 
