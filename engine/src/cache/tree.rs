@@ -96,6 +96,22 @@ impl<K: Ord + Clone, V: Clone> Tree<K, V> {
         removed
     }
 
+    /// The first key from a key on. Unlike an iterator it has nothing to remember.
+    pub(super) fn first_from(&self, key: &K) -> Option<&K> {
+        fn first<'a, K: Ord, V>(node: &'a Node<K, V>, key: &K) -> Option<&'a K> {
+            match node {
+                Node::Leaf(entries) => {
+                    entries.get(entries.partition_point(|(known, _)| known < key)).map(|(key, _)| key)
+                }
+                // The child that would have the key may end before it, and its neighbour begins behind it.
+                Node::Branch(children) => {
+                    children[child_of(children, key)..].iter().find_map(|(_, child)| first(child, key))
+                }
+            }
+        }
+        first(self.root.as_deref()?, key)
+    }
+
     /// The entries from a key on, in order.
     pub(super) fn iter_from<Q: Ord + ?Sized>(&self, key: &Q) -> Iter<'_, K, V>
     where
@@ -332,6 +348,7 @@ mod tests {
                 let key = random.u32(..range);
                 assert_eq!(tree.get(&key), expected.get(&key));
                 assert!(tree.iter_from(&key).take(70).eq(expected.range(key..).take(70)));
+                assert_eq!(tree.first_from(&key), expected.range(key..).next().map(|(key, _)| key));
                 if step % 500 == 0 {
                     check(&tree, &expected);
                     kept.push((tree.clone(), expected.clone()));
