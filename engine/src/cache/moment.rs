@@ -166,8 +166,7 @@ impl Moment {
             namespace.is_none_or(|namespace| split(&stored.name).0 == namespace)
                 && selector.matches(labels(stored.object.root()))
         };
-        let mut found: Vec<&Stored> =
-            candidates.iter().filter_map(|place| self.objects.get(place)).filter(fits).collect();
+        let mut found: Vec<&Stored> = self.objects.get_all(candidates).filter(fits).collect();
         found.sort_unstable_by(|one, other| one.name.cmp(&other.name));
         found.dedup_by(|one, other| Arc::ptr_eq(&one.name, &other.name));
         found.into_iter().map(|stored| Arc::clone(&stored.object)).collect()
