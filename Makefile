@@ -45,7 +45,7 @@ test-faults: ## Run long histories, storms and soaks, of which make test tries a
 
 .PHONY: bench
 bench: ## Measure what the parts cost (BENCH=name: only that part)
-	@tests/setup.sh rust go bench $(if $(bench_cluster),node image checks,$(if $(filter allocators gator,$(BENCH)),image))
+	@tests/setup.sh rust go bench $(if $(bench_cluster),node image checks,$(if $(filter allocators gator lookups,$(BENCH)),image))
 	@$(if $(bench_cluster),$(KIT) prepare full)
 	@$(KIT) bench $(BENCH)
 

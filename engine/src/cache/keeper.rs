@@ -101,15 +101,10 @@ const PATIENCE: Duration = Duration::from_secs(30);
 const STARTING: Duration = Duration::from_millis(5);
 
 impl Caches {
-    /// What these stores have, and nothing else.
-    pub(super) fn of(feeds: HashMap<FeedId, Shown>) -> Caches {
-        Caches(Arc::new(ArcSwap::from_pointee(feeds)))
-    }
-
     /// One kind, as a store has it.
     #[cfg(test)]
     pub(crate) fn showing(kind: &Kind, store: &Store) -> Caches {
-        Caches::of(HashMap::from([(FeedId::of(kind, None), store.shown())]))
+        Caches::from_iter([(FeedId::of(kind, None), store.shown())])
     }
 
     /// What is shown of the objects of a kind, in a namespace or everywhere. Who knows them all knows those of a namespace.
@@ -121,6 +116,13 @@ impl Caches {
         }
         let own = namespace.and_then(|namespace| feeds.get(&FeedId::of(kind, Some(namespace))));
         own.or(all).cloned()
+    }
+}
+
+/// What others keep.
+impl FromIterator<(FeedId, Shown)> for Caches {
+    fn from_iter<I: IntoIterator<Item = (FeedId, Shown)>>(feeds: I) -> Caches {
+        Caches(Arc::new(ArcSwap::from_pointee(feeds.into_iter().collect())))
     }
 }
 

@@ -9,15 +9,18 @@ use portal_core::{
     object::Object,
     selector::{Selector, Test},
 };
-use portal_document::Node;
+use portal_document::{Key, Node};
 
 use super::tree::Tree;
 
 /// The objects of a kind, or of a kind in a namespace, at one moment. Nothing in it ever changes; a clone costs a few counters.
 #[derive(Clone, Debug, Default)]
 pub struct Moment {
-    /// The places of objects, by [`full_name`].
+    /// The places of objects, by [`full_name`]: the order in which objects are listed.
     pub(super) places: Tree<Arc<str>, Place>,
+    /// The hash of a name, and the place of its object behind it. To find one name among others takes a comparison of texts at each
+    /// step, all over the memory; numbers lie side by side.
+    pub(super) names: Tree<u64, ()>,
     pub(super) objects: Tree<Place, Stored>,
     /// Which objects have which labels: the hash of a [`Term`], and the place of an object behind it. A hash that two terms
     /// share costs a comparison, because whatever is found is compared with what was asked for.
@@ -72,8 +75,26 @@ impl Moment {
 
     /// The object of a name.
     pub fn get(&self, namespace: Option<&str>, name: &str) -> Option<&Arc<Object<'static>>> {
-        let place = self.places.get(&*full_name(namespace, name))?;
-        self.objects.get(place).map(|stored| &stored.object)
+        self.stored(namespace.unwrap_or_default(), name).map(|(_, stored)| &stored.object)
+    }
+
+    /// The object of a name, and its place. The namespace is empty if it is in none.
+    pub(super) fn stored(&self, namespace: &str, name: &str) -> Option<(Place, &Stored)> {
+        let hash = hash_of_name(namespace, name);
+        let is_named = |full_name: &str| {
+            let own_name = full_name.strip_prefix(namespace).and_then(|rest| rest.strip_prefix('\0'));
+            own_name == Some(name)
+        };
+        let mut next = entry(hash, 0);
+        loop {
+            let found = *self.names.first_from(&next).filter(|found| **found >> 32 == u64::from(hash))?;
+            let place = found as Place;
+            match self.objects.get(&place) {
+                Some(stored) if is_named(&stored.name) => return Some((place, stored)),
+                // Another name has the same hash.
+                _ => next = found + 1,
+            }
+        }
     }
 
     /// The objects that are asked for, by namespace and name: in every replica they come in the same order. Without a namespace, those of
@@ -142,11 +163,10 @@ impl Moment {
         selector: &Selector,
     ) -> Vec<Arc<Object<'static>>> {
         let fits = |stored: &&Stored| {
-            namespace.is_none_or(|namespace| namespace_of(&stored.name) == namespace)
+            namespace.is_none_or(|namespace| split(&stored.name).0 == namespace)
                 && selector.matches(labels(stored.object.root()))
         };
-        let mut found: Vec<&Stored> =
-            candidates.iter().filter_map(|place| self.objects.get(place)).filter(fits).collect();
+        let mut found: Vec<&Stored> = self.objects.get_all(candidates).filter(fits).collect();
         found.sort_unstable_by(|one, other| one.name.cmp(&other.name));
         found.dedup_by(|one, other| Arc::ptr_eq(&one.name, &other.name));
         found.into_iter().map(|stored| Arc::clone(&stored.object)).collect()
@@ -154,6 +174,9 @@ impl Moment {
 
     /// Fails if an object that cannot be read may be one that is asked for.
     fn check_readable(&self, namespace: Option<&str>, filter: &Filter) -> Result<(), String> {
+        if self.unreadable.len() == 0 {
+            return Ok(());
+        }
         let wanted = match filter {
             Filter::Name(name) => full_name(namespace, name),
             Filter::Labels(_) => namespace.map(|namespace| full_name(Some(namespace), "")).unwrap_or_default(),
@@ -171,13 +194,25 @@ impl Moment {
 
 impl Term<'_> {
     fn hash(self) -> u32 {
-        let mut hasher = HASHES.build_hasher();
         // No name, key or value has such a byte, so that no two terms are written alike.
-        for part in [self.namespace.unwrap_or("\u{1}"), "\0", self.key, "\0", self.value] {
-            hasher.write(part.as_bytes());
-        }
-        (hasher.finish() >> 32) as u32
+        hash_of(&[self.namespace.unwrap_or("\u{1}"), "\0", self.key, "\0", self.value])
     }
+}
+
+fn hash_of_name(namespace: &str, name: &str) -> u32 {
+    hash_of(&[namespace, "\0", name])
+}
+
+fn hash_of(parts: &[&str]) -> u32 {
+    let mut hasher = HASHES.build_hasher();
+    parts.iter().for_each(|part| hasher.write(part.as_bytes()));
+    (hasher.finish() >> 32) as u32
+}
+
+/// What the names hold of an object.
+pub(super) fn name_entry(place: Place, full_name: &str) -> u64 {
+    let (namespace, name) = split(full_name);
+    entry(hash_of_name(namespace, name), place)
 }
 
 /// What the terms hold of an object, in order: each label for its namespace, and each for all namespaces.
@@ -203,11 +238,13 @@ pub(super) fn full_name(namespace: Option<&str>, name: &str) -> String {
     [namespace.unwrap_or_default(), "\0", name].concat()
 }
 
-/// The namespace of a [`full_name`]; empty if it is in none.
-pub(super) fn namespace_of(full_name: &str) -> &str {
-    full_name.split_once('\0').map_or("", |(namespace, _)| namespace)
+/// The namespace of a [`full_name`], which is empty if it is in none, and the name.
+pub(super) fn split(full_name: &str) -> (&str, &str) {
+    full_name.split_once('\0').unwrap_or(("", full_name))
 }
 
 fn labels(object: Node<'_>) -> Option<Node<'_>> {
-    object.get_str("metadata")?.get_str("labels")
+    // Prepared, because they are looked for in every object that may be meant.
+    static LABELS: LazyLock<[Key; 2]> = LazyLock::new(|| ["metadata", "labels"].map(Key::new));
+    object.follow(&*LABELS).ok().flatten()
 }

@@ -33,7 +33,7 @@ pub async fn list_once(client: &Client, sources: impl IntoIterator<Item = Source
     // Who may not list everything may be allowed to list a namespace.
     let own: Vec<_> = own.into_iter().filter(|(id, _)| !is_at_hand(id)).collect();
     shown.extend(list_each(client, own, deadline).await);
-    Caches::of(shown)
+    shown.into_iter().collect()
 }
 
 async fn list_each(client: &Client, sources: Vec<(FeedId, Source)>, deadline: Instant) -> HashMap<FeedId, Shown> {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use arc_swap::ArcSwapOption;
 use portal_core::object::Object;
 
-use super::moment::{Moment, Place, Stored, full_name, namespace_of, terms_of};
+use super::moment::{Moment, Place, Stored, full_name, name_entry, split, terms_of};
 
 /// Keeps the objects of a kind. Written by the task of its feed alone.
 #[derive(Debug, Default)]
@@ -105,17 +105,18 @@ impl Store {
         };
         self.now.unreadable.remove(&*wanted);
         self.now.bytes += object.size_bytes();
-        let Some(&place) = self.now.places.get(&*wanted) else {
+        let known = self.now.stored(namespace.unwrap_or_default(), name);
+        let Some((place, name)) = known.map(|(place, stored)| (place, Arc::clone(&stored.name))) else {
             let name: Arc<str> = wanted.into();
             let place = self.free.pop().unwrap_or(self.now.objects.len() as Place);
             for term in terms_of(place, object.root(), namespace) {
                 self.now.terms.insert(term, ());
             }
             self.now.places.insert(Arc::clone(&name), place);
+            self.now.names.insert(name_entry(place, &name), ());
             self.now.objects.insert(place, Stored { name: Arc::clone(&name), object });
             return name;
         };
-        let name = self.now.objects.get(&place).map_or_else(|| wanted.into(), |stored| Arc::clone(&stored.name));
         let after = terms_of(place, object.root(), namespace);
         if let Some(before) = self.now.objects.insert(place, Stored { name: Arc::clone(&name), object }) {
             self.now.bytes -= before.object.size_bytes();
@@ -134,9 +135,10 @@ impl Store {
     fn forget(&mut self, full_name: &str) {
         self.now.unreadable.remove(full_name);
         let Some(place) = self.now.places.remove(full_name) else { return };
+        self.now.names.remove(&name_entry(place, full_name));
         if let Some(Stored { object, .. }) = self.now.objects.remove(&place) {
             self.now.bytes -= object.size_bytes();
-            let namespace = Some(namespace_of(full_name)).filter(|namespace| !namespace.is_empty());
+            let namespace = Some(split(full_name).0).filter(|namespace| !namespace.is_empty());
             for term in terms_of(place, object.root(), namespace) {
                 self.now.terms.remove(&term);
             }

@@ -32,11 +32,12 @@ pub(super) struct Iter<'a, K, V> {
     leaf: slice::Iter<'a, (K, V)>,
 }
 
-/// The most entries of a node. A change copies one node of each level: more entries make that dearer, fewer make more levels.
-const MAX: usize = 64;
+/// The most children of a branch. A change copies a node of each level, and has to go to each child to count a reference, which is nearly
+/// always far away: more children make that dearer, fewer make more levels.
+const CHILDREN: usize = 32;
 
-/// A node with fewer entries than this becomes one with its neighbour, if both fit: what was deleted must not be paid for.
-const FEW: usize = MAX / 4;
+/// The most entries of a leaf that are copied as they are. That is as fast as memory.
+const PLAIN: usize = 128;
 
 impl<K: Ord + Clone, V: Clone> Tree<K, V> {
     /// How many entries there are.
@@ -49,14 +50,33 @@ impl<K: Ord + Clone, V: Clone> Tree<K, V> {
     where
         K: Borrow<Q>,
     {
-        let mut node = &**self.root.as_ref()?;
+        find(self.leaf_of(key), key)
+    }
+
+    /// The values of some keys that are there. Those that come in order are mostly neighbours.
+    pub(super) fn get_all<'a>(&'a self, keys: impl IntoIterator<Item = K>) -> impl Iterator<Item = &'a V>
+    where
+        K: 'a,
+    {
+        let mut leaf: &[(K, V)] = &[];
+        keys.into_iter().filter_map(move |key| {
+            if !matches!(leaf, [(first, _), .., (last, _)] if (first..=last).contains(&&key)) {
+                leaf = self.leaf_of(&key);
+            }
+            find(leaf, &key)
+        })
+    }
+
+    /// The entries among which a key is, if any has it.
+    fn leaf_of<Q: Ord + ?Sized>(&self, key: &Q) -> &[(K, V)]
+    where
+        K: Borrow<Q>,
+    {
+        let Some(mut node) = self.root.as_deref() else { return &[] };
         loop {
             match node {
                 Node::Branch(children) => node = &children[child_of(children, key)].1,
-                Node::Leaf(entries) => {
-                    let place = entries.binary_search_by(|(known, _)| known.borrow().cmp(key)).ok()?;
-                    return Some(&entries[place].1);
-                }
+                Node::Leaf(entries) => return entries,
             }
         }
     }
@@ -99,6 +119,22 @@ impl<K: Ord + Clone, V: Clone> Tree<K, V> {
         removed
     }
 
+    /// The first key from a key on. Unlike an iterator it has nothing to remember.
+    pub(super) fn first_from(&self, key: &K) -> Option<&K> {
+        fn first<'a, K: Ord, V>(node: &'a Node<K, V>, key: &K) -> Option<&'a K> {
+            match node {
+                Node::Leaf(entries) => {
+                    entries.get(entries.partition_point(|(known, _)| known < key)).map(|(key, _)| key)
+                }
+                // The child that would have the key may end before it, and its neighbour begins behind it.
+                Node::Branch(children) => {
+                    children[child_of(children, key)..].iter().find_map(|(_, child)| first(child, key))
+                }
+            }
+        }
+        first(self.root.as_deref()?, key)
+    }
+
     /// The entries from a key on, in order.
     pub(super) fn iter_from<Q: Ord + ?Sized>(&self, key: &Q) -> Iter<'_, K, V>
     where
@@ -132,6 +168,11 @@ impl<K: Ord + Clone, V: Clone> Tree<K, V> {
     }
 }
 
+fn find<'a, K: Borrow<Q>, V, Q: Ord + ?Sized>(entries: &'a [(K, V)], key: &Q) -> Option<&'a V> {
+    let place = entries.binary_search_by(|(known, _)| known.borrow().cmp(key)).ok()?;
+    Some(&entries[place].1)
+}
+
 /// The place of the child that has a key, if any has it.
 fn child_of<K: Borrow<Q>, V, Q: Ord + ?Sized>(children: &[Child<K, V>], key: &Q) -> usize {
     children[1..].partition_point(|(known, _)| known.borrow() <= key)
@@ -144,8 +185,7 @@ impl<K: Ord + Clone, V: Clone> Node<K, V> {
             Node::Leaf(entries) => match entries.binary_search_by(|(known, _)| known.cmp(&key)) {
                 Ok(place) => (Some(std::mem::replace(&mut entries[place].1, value)), None),
                 Err(place) => {
-                    entries.insert(place, (key, value));
-                    let right = split(entries, place);
+                    let right = put(entries, most::<K, V>(), place, (key, value));
                     (None, right.map(|right| (right[0].0.clone(), Arc::new(Node::Leaf(right)))))
                 }
             },
@@ -153,8 +193,7 @@ impl<K: Ord + Clone, V: Clone> Node<K, V> {
                 let place = child_of(children, &key);
                 let (before, more) = Arc::make_mut(&mut children[place].1).insert(key, value);
                 let Some(more) = more else { return (before, None) };
-                children.insert(place + 1, more);
-                let right = split(children, place + 1);
+                let right = put(children, CHILDREN, place + 1, more);
                 (before, right.map(|right| (right[0].0.clone(), Arc::new(Node::Branch(right)))))
             }
         }
@@ -186,6 +225,13 @@ impl<K: Ord + Clone, V: Clone> Node<K, V> {
         }
     }
 
+    fn most(&self) -> usize {
+        match self {
+            Node::Leaf(_) => most::<K, V>(),
+            Node::Branch(_) => CHILDREN,
+        }
+    }
+
     /// Whether nothing is in it. Its last leaf went empty then, and it had no other child.
     fn is_empty(&self) -> bool {
         match self {
@@ -208,11 +254,28 @@ impl<K: Ord + Clone, V: Clone> Node<K, V> {
     }
 }
 
-/// Takes away what does not fit into a node, after an entry was put at a place. What comes in order fills nodes: only the last entry
-/// leaves one that it was put behind.
-fn split<T>(entries: &mut Vec<T>, place: usize) -> Option<Vec<T>> {
-    let at = if place == MAX { MAX } else { entries.len() / 2 };
-    (entries.len() > MAX).then(|| entries.split_off(at))
+/// The most entries of a leaf. Those that hold references are as dear to copy as children.
+const fn most<K, V>() -> usize {
+    if std::mem::needs_drop::<(K, V)>() { CHILDREN } else { PLAIN }
+}
+
+/// Puts an entry at a place, and returns what has to go into a node of its own if there is no room: half of the entries, or the last
+/// entry alone, so that what comes in order fills nodes. A node never gets memory for more entries than it may have.
+fn put<T>(entries: &mut Vec<T>, most: usize, place: usize, entry: T) -> Option<Vec<T>> {
+    if entries.len() < most {
+        entries.insert(place, entry);
+        return None;
+    }
+    if place == most {
+        return Some(vec![entry]);
+    }
+    let middle = most / 2;
+    let mut right = entries.split_off(middle);
+    match place.checked_sub(middle) {
+        Some(place) if place > 0 => right.insert(place, entry),
+        _ => entries.insert(place, entry),
+    }
+    Some(right)
 }
 
 /// Leaves out a child that became empty, and makes one of a child that became small and its neighbour, if they fit.
@@ -225,8 +288,10 @@ fn tidy<K: Ord + Clone, V: Clone>(children: &mut Vec<Child<K, V>>, place: usize)
         }
         return;
     }
-    let left = place.saturating_sub(1);
-    if len >= FEW || left + 1 == children.len() || children[left].1.len() + children[left + 1].1.len() > MAX {
+    let (left, most) = (place.saturating_sub(1), children[place].1.most());
+    // What was deleted must not be paid for.
+    let is_small = len < most / 4 && left + 1 < children.len();
+    if !is_small || children[left].1.len() + children[left + 1].1.len() > most {
         return;
     }
     let (key, right) = children.remove(left + 1);
@@ -296,7 +361,7 @@ mod tests {
 
     /// Returns how many levels a node has.
     fn check_node(node: &Node<u32, u32>, from: Option<u32>, below: Option<u32>, is_root: bool) -> usize {
-        assert!(node.len() <= MAX && (is_root || !node.is_empty()));
+        assert!(node.len() <= node.most() && (is_root || !node.is_empty()));
         match node {
             Node::Leaf(entries) => {
                 assert!(entries.iter().all(|(key, _)| from.is_none_or(|from| from <= *key)));
@@ -334,6 +399,9 @@ mod tests {
                 let key = random.u32(..range);
                 assert_eq!(tree.get(&key), expected.get(&key));
                 assert!(tree.iter_from(&key).take(70).eq(expected.range(key..).take(70)));
+                assert_eq!(tree.first_from(&key), expected.range(key..).next().map(|(key, _)| key));
+                let some = [key, key + 1, key + 2, random.u32(..range)];
+                assert!(tree.get_all(some).eq(some.iter().filter_map(|key| expected.get(key))));
                 if step % 500 == 0 {
                     check(&tree, &expected);
                     kept.push((tree.clone(), expected.clone()));

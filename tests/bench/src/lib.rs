@@ -9,6 +9,8 @@ pub mod go;
 pub mod library;
 #[cfg(feature = "web")]
 pub mod load;
+#[cfg(feature = "lookups")]
+pub mod lookups;
 pub mod measure;
 pub mod objects;
 pub mod portal;

@@ -7,7 +7,7 @@ use portal_core::context::image::Image;
 use portal_document::{Options, Path, from_yaml};
 use serde_json::{Map, Value, json};
 
-pub use pods::pods;
+pub use pods::{crowd, pods};
 
 const FILES: [&str; 4] = [
     include_str!("../objects/api.yaml"),

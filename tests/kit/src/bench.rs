@@ -35,6 +35,7 @@ fn builtin() -> Vec<Part> {
         Part { name: "documents", measure: programs::documents },
         Part { name: "rules", measure: programs::rules },
         Part { name: "gator", measure: programs::gator },
+        Part { name: "lookups", measure: programs::lookups },
         Part { name: "instructions", measure: instructions::measure },
         Part { name: "allocators", measure: allocators::measure },
         Part { name: "engine", measure: engine::measure },

@@ -109,8 +109,8 @@ fn a_store_answers_as_a_plain_scan_does() {
             store.delete(Some(namespace.as_str()).filter(|namespace| !namespace.is_empty()), &name);
         }
         // Nothing is left of what is gone.
-        let Moment { places, objects, terms, bytes, .. } = store.now;
-        assert_eq!((places.len(), objects.len(), terms.len(), bytes), (0, 0, 0, 0));
+        let Moment { places, names, objects, terms, bytes, .. } = store.now;
+        assert_eq!((places.len(), names.len(), objects.len(), terms.len(), bytes), (0, 0, 0, 0, 0));
     }
 }
 

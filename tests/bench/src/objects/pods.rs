@@ -22,12 +22,21 @@ struct Numbers(Rng);
 
 /// This many pods, as JSON. Four belong to a workload, and forty to a node.
 pub fn pods(count: usize) -> impl Iterator<Item = String> {
+    spread(count, 4, 150)
+}
+
+/// The same, as a large cluster has them: ten belong to a workload, and the workloads are in 500 namespaces.
+pub fn crowd(count: usize) -> impl Iterator<Item = String> {
+    spread(count, 10, 500)
+}
+
+fn spread(count: usize, per_workload: usize, namespaces: usize) -> impl Iterator<Item = String> {
     let mut numbers = Numbers(Rng::with_seed(1));
     let nodes = count.div_ceil(40) as u64;
-    let mut workload = Workload::new(0, &mut numbers);
+    let mut workload = Workload::new(0, namespaces, &mut numbers);
     (0..count).map(move |index| {
-        if index % 4 == 0 {
-            workload = Workload::new(index / 4, &mut numbers);
+        if index % per_workload == 0 {
+            workload = Workload::new(index / per_workload, namespaces, &mut numbers);
         }
         let node = numbers.below(nodes);
         pod(&workload, node, &mut numbers).to_string()
@@ -202,14 +211,14 @@ fn time(second: u64) -> String {
 }
 
 impl Workload {
-    fn new(index: usize, numbers: &mut Numbers) -> Self {
+    fn new(index: usize, namespaces: usize, numbers: &mut Numbers) -> Self {
         let domain =
             ["checkout", "payments", "catalog", "search", "gateway", "billing", "identity", "inventory"][index % 8];
         let role = ["api", "worker", "web", "cron", "consumer"][index / 8 % 5];
         let version = format!("v1.{}.{}", numbers.below(40), numbers.below(20));
         Self {
             app: format!("{domain}-{role}-{}", index / 40),
-            namespace: format!("team-{}", index % 150),
+            namespace: format!("team-{}", index % namespaces),
             image: format!("registry.acme.io/shop/{domain}-{role}:{version}"),
             digest: numbers.hex(64),
             hash: numbers.letters(10),

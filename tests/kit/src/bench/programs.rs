@@ -20,7 +20,7 @@ pub(super) struct Programs {
 /// What `make test` checks for the other crates, and not for these: that would compile all that they are raced against.
 pub(super) fn check() -> anyhow::Result<()> {
     let checks: [&[&str]; 2] = [
-        &["clippy", "--all-targets", "--locked", "--quiet", "--", "--deny", "warnings"],
+        &["clippy", "--all-targets", "--features", "lookups", "--locked", "--quiet", "--", "--deny", "warnings"],
         &["deny", "--log-level", "error", "--config", "../../deny.toml", "check", "bans", "licenses", "sources"],
     ];
     for arguments in checks {
@@ -42,19 +42,23 @@ impl Programs {
 
     /// Runs one and returns its rows.
     pub(super) fn run(&self, name: &str, arguments: &[&Path]) -> anyhow::Result<Vec<Row>> {
-        let path = self.build(name, &[])?;
-        let output = Command::new(&path)
+        self.rows(&self.build(name, &[])?, arguments)
+    }
+
+    /// Runs one that was built, and returns its rows.
+    fn rows(&self, path: &Path, arguments: &[&Path]) -> anyhow::Result<Vec<Row>> {
+        let output = Command::new(path)
             .args(arguments)
             .args(self.details.then_some("--details"))
             .stderr(Stdio::inherit())
             .output()
             .with_context(|| format!("could not run {}", path.display()))?;
         if !output.status.success() {
-            bail!("{name} failed ({})", output.status);
+            bail!("{} failed ({})", path.display(), output.status);
         }
         let text = String::from_utf8(output.stdout)?;
         let rows = text.lines().map(serde_json::from_str).collect::<Result<_, _>>();
-        rows.with_context(|| format!("{name} printed something else than rows"))
+        rows.with_context(|| format!("{} printed something else than rows", path.display()))
     }
 }
 
@@ -89,4 +93,12 @@ pub(super) fn documents(measuring: &Measuring<'_>) -> anyhow::Result<Vec<Row>> {
     rows.extend(measuring.programs.run("caches", &[])?);
     rows.extend(measuring.programs.run("memory", &[Path::new("hostile")])?);
     Ok(rows)
+}
+
+/// The caches of a large cluster, in programs that are built as the one that users get.
+pub(super) fn lookups(measuring: &Measuring<'_>) -> anyhow::Result<Vec<Row>> {
+    let target = format!("{}-unknown-linux-musl", std::env::consts::ARCH);
+    let as_shipped = ["--no-default-features", "--features", "lookups,jemalloc", "--target", &target];
+    let lookups = measuring.programs.build("lookups", &as_shipped)?;
+    measuring.programs.rows(&lookups, &[])
 }
