@@ -193,12 +193,17 @@ fn what_a_killed_keeper_leaves_is_cleaned_by_the_next_start() {
 fn a_taken_port_is_refused_with_the_way_out() {
     let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let port = taken.local_addr().unwrap().port();
-    let output = Command::new(kit_binary().unwrap())
+    let mut keeper = Command::new(kit_binary().unwrap())
         .args(["keep", "core", "--port", &port.to_string()])
         .stdin(Stdio::piped())
-        .output()
+        .stdout(Stdio::piped())
+        .spawn()
         .unwrap();
-    let report = String::from_utf8(output.stdout).unwrap();
+    // The pipe stays open until the answer is there: a keeper whose pipe closes ends without a word.
+    let pipe = keeper.stdin.take();
+    let report = std::io::read_to_string(keeper.stdout.take().unwrap()).unwrap();
+    drop(pipe);
+    keeper.wait().unwrap();
     let expected =
         format!("port {port} cannot be used (Address already in use (os error 98)): choose another with PORT=…");
     assert!(report.contains(&expected), "{report}");
