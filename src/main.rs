@@ -18,6 +18,10 @@ use clap::{CommandFactory as _, FromArgMatches as _};
 use crate::command_line::{Command, CommandLine};
 use crate::output::Unwritten;
 
+// The static program that users get copies and compares bytes faster than musl: see `docs/adr/0022-memcpy-of-our-own.md`.
+#[cfg(target_env = "musl")]
+use portal_memory as _;
+
 /// The static program that users get has jemalloc: see `docs/adr/0011-allocator.md`.
 #[cfg(target_env = "musl")]
 #[global_allocator]

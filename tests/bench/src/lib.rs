@@ -1,5 +1,8 @@
 //! What `make bench` measures with: the bench set, the objects, and how a time becomes a row of the table.
 
+#[cfg(target_env = "musl")]
+use portal_memory as _;
+
 #[cfg(feature = "race")]
 pub mod cel;
 #[cfg(feature = "web")]
