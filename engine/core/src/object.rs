@@ -55,6 +55,12 @@ static DROPPED_OF_REVIEWS: LazyLock<Vec<Path>> = LazyLock::new(|| {
 static MASKED: LazyLock<[Path; 2]> =
     LazyLock::new(|| MASKED_FIELDS.map(|path| Path::parse(path).expect("the path is right")));
 
+/// The same, of both objects in a review of a Secret.
+static MASKED_OF_REVIEWS: LazyLock<Vec<Path>> = LazyLock::new(|| {
+    let paths = OBJECTS.iter().flat_map(|name| below(name, &*MASKED));
+    paths.map(|path| path.below("request")).collect()
+});
+
 const MASKED_FIELDS: [&str; 2] = ["data", "stringData"];
 
 impl<'a> Object<'a> {
@@ -225,11 +231,8 @@ fn masked(kind: &Kind, object: Option<Node<'_>>) -> &'static [Path] {
 
 /// What nobody may see of the objects in a request.
 pub(crate) fn hidden(request: Node<'_>, kind: &Kind) -> Vec<Path> {
-    let paths = |name: &str| {
-        let object = request.get_str(name).filter(|object| !object.is_null());
-        object.map_or(Vec::new(), |object| below(name, masked(kind, Some(object))))
-    };
-    OBJECTS.iter().flat_map(|name| paths(name)).collect()
+    let object = |name| request.get_str(name).filter(|object| !object.is_null());
+    OBJECTS.iter().flat_map(|name| below(name, masked(kind, object(name)))).collect()
 }
 
 fn below(name: &str, paths: &[Path]) -> Vec<Path> {
@@ -259,6 +262,11 @@ pub(crate) fn is_namespace(kind: &Kind) -> bool {
 /// What whoever reads a review leaves out of it at once, because no rule sees it. What is in the review after all costs a copy.
 pub(crate) fn dropped_of_reviews() -> &'static [Path] {
     &DROPPED_OF_REVIEWS
+}
+
+/// What nobody may see of a review of a Secret.
+pub(crate) fn masked_of_reviews() -> &'static [Path] {
+    &MASKED_OF_REVIEWS
 }
 
 /// A text of the metadata of an object. To Kubernetes an empty one is none.

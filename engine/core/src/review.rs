@@ -8,7 +8,7 @@ use portal_expr::Moment;
 use crate::{
     event::{Event, Front, Operation, name_of},
     kinds::{Kind, Kinds},
-    object::{Request, dropped_of_reviews, hidden, is_namespace},
+    object::{Request, dropped_of_reviews, hidden, is_namespace, masked_of_reviews},
 };
 
 /// An AdmissionReview that can be judged, with its objects as rules may see them.
@@ -54,6 +54,11 @@ impl Review<'_> {
         let Ok(request) = request_of(review) else { return Vec::new() };
         let Ok((kind, _)) = kind_of(request, kinds) else { return Vec::new() };
         hidden(request, kind).iter().map(|path| path.below("request")).collect()
+    }
+
+    /// What is hidden of a review of a Secret.
+    pub fn hidden_of_secrets() -> &'static [Path] {
+        masked_of_reviews()
     }
 }
 

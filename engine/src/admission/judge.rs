@@ -112,6 +112,11 @@ const MAX_UID: usize = 128;
 /// How often what rules ask for is read before the answer: what they ask for next may depend on it.
 pub const READINGS: usize = 3;
 
+/// Where the API server names the kind in a review: before the object.
+const HEAD: usize = 512;
+
+const SECRET: &[u8] = b"\"Secret\"";
+
 /// The levels of a review around the object in it.
 const LEVELS_AROUND: usize = 8;
 
@@ -185,16 +190,21 @@ impl Judge {
     }
 }
 
-/// Reads the body of a request without what nobody may see. That it is about a Secret is known only once it was read.
+/// Reads the body of a request without what nobody may see. That it is about a Secret is known only once it was read, and mostly told at
+/// its beginning; what was taken for one wrongly, or was not, is read again.
 fn read_visible(body: &[u8], kinds: &Kinds) -> Result<Document, portal_document::Error> {
-    let document = read_review(body)?;
-    match &*Review::hidden(document.root(), kinds) {
-        [] => Ok(document),
-        hidden => {
-            drop(document);
-            read(body, hidden)
-        }
+    let head = &body[..body.len().min(HEAD)];
+    let expected = match head.windows(SECRET.len()).any(|part| part == SECRET) {
+        true => Review::hidden_of_secrets(),
+        false => &[],
+    };
+    let document = read(body, expected)?;
+    let hidden = Review::hidden(document.root(), kinds);
+    if hidden == expected {
+        return Ok(document);
     }
+    drop(document);
+    read(body, &hidden)
 }
 
 /// Reads the body of a request. It leaves nothing behind in the process.
@@ -272,4 +282,38 @@ fn metadata<'n>(object: Node<'n>, field: &str) -> Option<Node<'n>> {
 
 fn annotation<'n>(object: Node<'n>, name: &str) -> Option<&'n str> {
     metadata(object, "annotations")?.get_str(name)?.as_str()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What is read of the data in a review with these fields, in this order.
+    #[track_caller]
+    fn check(fields: &[&str], expected: &str) {
+        let body = format!(
+            r#"{{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","request":{{{}}}}}"#,
+            fields.join(",")
+        );
+        let document = read_visible(body.as_bytes(), &Kinds::builtin()).unwrap();
+        let object = document.root().get_str("request").and_then(|request| request.get_str("object")).unwrap();
+        assert_eq!(object.get_str("data").unwrap().to_json(), expected, "{fields:?}");
+    }
+
+    #[test]
+    fn the_values_of_secrets_alone_are_hidden_wherever_the_kind_is_told() {
+        let object = r#""object":{"data":{"a":"b"}}"#;
+        let own = r#""object":{"apiVersion":"v1","kind":"Secret","data":{"a":"b"}}"#;
+        let secret = r#""kind":{"kind":"Secret"},"resource":{"group":"","version":"v1","resource":"secrets"}"#;
+        let other = r#""kind":{"kind":"Secret"},"resource":{"group":"x.io","version":"v1","resource":"secrets"}"#;
+        let map = r#""kind":{"kind":"ConfigMap"},"resource":{"group":"","version":"v1","resource":"configmaps"}"#;
+        let (shown, hidden) = (r#"{"a":"b"}"#, r#"{"a":"***"}"#);
+        let long = format!(r#""name":"{}""#, "x".repeat(HEAD));
+        check(&[secret, object], hidden);
+        check(&[object, &long, secret], hidden);
+        check(&[map, &long, own], hidden);
+        check(&[map, object], shown);
+        check(&[map, r#""name":"Secret""#, object], shown);
+        check(&[other, object], shown);
+    }
 }
