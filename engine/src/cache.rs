@@ -17,4 +17,5 @@ pub mod keeper;
 pub mod moment;
 pub mod once;
 pub mod store;
+pub mod thread;
 mod tree;

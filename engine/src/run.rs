@@ -47,6 +47,7 @@ use crate::{
     cache::{
         fresh::Fresh,
         keeper::{Caches, Keeper},
+        thread::Thread,
     },
     metrics::EngineMetrics,
     replicas::{
@@ -203,7 +204,7 @@ where
     // What requests are judged by has to go on until the last of them is answered.
     let end_of_parts = CancellationToken::new();
     tasks.spawn(server::serve(listener, served, end_of_parts.clone()));
-    let connecting = Runtime::connect(connect, health.clone(), metrics, end_of_parts.clone());
+    let connecting = Runtime::connect(&connect, health.clone(), metrics, end_of_parts.clone());
     let Some(runtime) = shutdown.run_until_cancelled(connecting).await.flatten() else {
         end_of_parts.cancel();
         return Ok(end(tasks).await);
@@ -216,10 +217,16 @@ where
     let holder = settings.may_write().then(|| want_lease(&mut tasks, &runtime, &settings, listen, &shutdown));
     let in_force = own.in_force.clone();
     let own_address = admission.as_ref().zip(settings.address).map(|(admission, ip)| admission.reached_at(ip));
-    let serving = admission.map(|admission| {
-        let caches = keep_objects(&mut tasks, &runtime, &settings, &own, &engine_metrics, &updates);
-        admission.start(&mut tasks, &runtime, &settings, &own, caches, &shutdown)
-    });
+    let serving = match admission {
+        Some(admission) => {
+            // With connections of its own: one that others have opened would be read where they are.
+            let client = connect().await.unwrap_or_else(|_| runtime.client.clone());
+            let keeping = Runtime { client, ..runtime.clone() };
+            let caches = keep_objects(&mut tasks, keeping, &settings, &own, &engine_metrics, &updates);
+            Some(admission.start(&mut tasks, &runtime, &settings, &own, caches, &shutdown))
+        }
+        None => None,
+    };
     tasks.spawn(stop(shutdown, health, serving, end_of_parts));
     if let (true, Some(holder)) = (settings.rules_from_cluster, holder) {
         let seen_in = follow_rules(&mut tasks, &runtime, &settings, &updates);
@@ -349,16 +356,23 @@ impl Admission {
 /// Starts to watch the objects that rules look up.
 fn keep_objects(
     tasks: &mut JoinSet<()>,
-    runtime: &Runtime,
+    runtime: Runtime,
     settings: &Settings,
     own: &Own,
     metrics: &EngineMetrics,
     updates: &mpsc::Sender<Update>,
 ) -> Caches {
-    let (runtime, metrics, in_force) = (runtime.clone(), metrics.clone(), own.in_force.clone());
-    let keeper = Keeper::new(runtime, metrics, in_force, updates.clone(), settings.parts(), &settings.watched_kinds);
-    let caches = keeper.caches();
-    tasks.spawn(keeper.run());
+    let thread = Thread::start("caches");
+    let (caches, keeping) = {
+        let _there = thread.enter();
+        let (metrics, in_force, updates) = (metrics.clone(), own.in_force.clone(), updates.clone());
+        let keeper = Keeper::new(runtime, metrics, in_force, updates, settings.parts(), &settings.watched_kinds);
+        (keeper.caches(), tokio::spawn(keeper.run()))
+    };
+    tasks.spawn(async move {
+        join(keeping).await;
+        drop(thread);
+    });
     caches
 }
 

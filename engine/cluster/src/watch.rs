@@ -3,6 +3,7 @@
 mod explain;
 mod object;
 mod pauses;
+mod streamed;
 
 use std::fmt::Debug;
 use std::time::Duration;
@@ -20,17 +21,20 @@ use kube::{
 use serde::de::DeserializeOwned;
 use tokio::time::sleep;
 
-use self::{explain::explain_watch, pauses::Calm};
+use self::{explain::explain_watch, pauses::Calm, streamed::streamed};
 use crate::{client::SILENCE, health::Part, runtime::Runtime};
 
 pub use self::explain::{chain, explain};
 pub use self::object::{Form, Watched};
 pub use self::pauses::Pauses;
+pub use self::streamed::read_event;
 
 /// The events of a watch. What goes wrong with it is for people to see, and the watch goes on by itself.
 pub struct Events<K> {
     api: Api<K>,
     config: watcher::Config,
+    /// Begins a watch.
+    source: Source<K>,
     stream: BoxStream<'static, watcher::Result<watcher::Event<K>>>,
     calm: Calm,
     /// How long to wait before the watch begins anew.
@@ -42,6 +46,9 @@ pub struct Events<K> {
     resource: String,
     runtime: Runtime,
 }
+
+/// What begins a watch by a configuration, and goes on after errors.
+type Source<K> = fn(&Api<K>, &watcher::Config) -> BoxStream<'static, watcher::Result<watcher::Event<K>>>;
 
 /// What a watch tells.
 #[derive(Debug)]
@@ -73,10 +80,21 @@ where
 
     /// The same of those objects that a configuration selects.
     pub fn with(runtime: Runtime, part: Part, resource: String, api: Api<K>, config: watcher::Config) -> Self {
+        Self::by(|api, config| watcher(api.clone(), config.clone()).boxed(), runtime, part, resource, api, config)
+    }
+
+    fn by(
+        source: Source<K>,
+        runtime: Runtime,
+        part: Part,
+        resource: String,
+        api: Api<K>,
+        config: watcher::Config,
+    ) -> Self {
         let config = config.timeout(WATCH_SECONDS);
-        let stream = begin(&api, &config, Duration::ZERO);
+        let stream = begin(source, &api, &config, Duration::ZERO);
         let (calm, pauses) = (Calm::default(), Pauses::default());
-        Self { api, config, stream, calm, pauses, lists: 0, part, resource, runtime }
+        Self { api, config, source, stream, calm, pauses, lists: 0, part, resource, runtime }
     }
 
     /// The next event. `None` at the end of the process.
@@ -160,7 +178,18 @@ where
         // The new stream forgets the pauses of the old one, and a server that says this again must not be asked at once.
         self.pauses.reset();
         let pause = self.pauses.next().unwrap_or_default();
-        self.stream = begin(&self.api, &self.config, pause);
+        self.stream = begin(self.source, &self.api, &self.config, pause);
+    }
+}
+
+impl<F: Form> Events<Watched<F>> {
+    /// Watches many objects: they come as a stream, if the API server can do that.
+    pub fn of_many(runtime: Runtime, part: Part, resource: String, api: Api<Watched<F>>) -> Self {
+        let source: Source<_> = |api, config| match config.initial_list_strategy {
+            InitialListStrategy::StreamingList => streamed(api, config.clone()),
+            InitialListStrategy::ListWatch => watcher(api.clone(), config.clone()).boxed(),
+        };
+        Self::by(source, runtime, part, resource, api, watcher::Config::default().streaming_lists())
     }
 }
 
@@ -177,6 +206,7 @@ where
 
 /// A watch from its beginning, after a pause and with pauses after errors.
 fn begin<K>(
+    source: Source<K>,
     api: &Api<K>,
     config: &watcher::Config,
     pause: Duration,
@@ -184,7 +214,7 @@ fn begin<K>(
 where
     K: Resource + Clone + DeserializeOwned + Debug + Send + 'static,
 {
-    let stream = watcher(api.clone(), config.clone()).backoff(Pauses::default());
+    let stream = source(api, config).backoff(Pauses::default());
     sleep(pause).map(|()| stream).flatten_stream().boxed()
 }
 

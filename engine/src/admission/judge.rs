@@ -295,7 +295,7 @@ mod tests {
             r#"{{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","request":{{{}}}}}"#,
             fields.join(",")
         );
-        let document = read_visible(body.as_bytes(), &Kinds::builtin()).unwrap();
+        let document = read_visible(body.as_bytes(), Kinds::builtin()).unwrap();
         let object = document.root().get_str("request").and_then(|request| request.get_str("object")).unwrap();
         assert_eq!(object.get_str("data").unwrap().to_json(), expected, "{fields:?}");
     }

@@ -167,9 +167,7 @@ impl Feed {
     async fn run<S: Sort>(mut self) {
         let part = self.source.part();
         let api = self.source.api::<S>(self.runtime.client.clone());
-        let config = watcher::Config::default().streaming_lists();
-        let name = self.source.name();
-        let mut events = Events::with(self.runtime.clone(), part.clone(), name, api, config);
+        let mut events = Events::of_many(self.runtime.clone(), part.clone(), self.source.name(), api);
         let objects = self.metrics.cache_objects.at(&part);
         let bytes = self.metrics.cache_bytes.at(&part);
         while let Some(news) = events.news().await {

@@ -30,6 +30,21 @@ pub struct Watched<F> {
     pub form: Result<F, Error>,
 }
 
+impl<F: Form> Watched<F> {
+    /// Reads the JSON of an object. Nothing if that cannot be read.
+    pub(super) fn read(json: &[u8]) -> Option<Watched<F>> {
+        let form = F::read(json).ok()?;
+        Some(Watched { metadata: metadata_of(form.root()), form: Ok(form) })
+    }
+}
+
+impl<F> Watched<F> {
+    /// The version of the object.
+    pub(super) fn version(&self) -> &str {
+        self.metadata.resource_version.as_deref().unwrap_or_default()
+    }
+}
+
 /// What is needed of an object that cannot be read.
 #[derive(Deserialize)]
 struct Unread {

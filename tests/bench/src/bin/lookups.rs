@@ -68,14 +68,21 @@ impl Stage {
 
     /// What a list costs, against values. Returns what came of the lists into the cache.
     fn lists(&self) -> Result<Vec<Outcome>, Box<dyn Error>> {
-        let mut rounds = Vec::new();
-        for _ in 0..ROUNDS {
-            // Twice, because what lies between two runs of one program is what the ratio cannot be trusted beyond.
-            let first = self.run("cache", Offer::Stream(PODS))?;
-            let values = self.run("values", Offer::Stream(PODS))?;
-            rounds.push(([first, self.run("cache", Offer::Stream(PODS))?], values));
-        }
-        compare("list 100,000 pods until they are cached: CPU", "the same bytes as serde_json::Value", &rounds, true);
+        let rounds = self.rounds("cache", "kept-values", Offer::Stream(FEW))?;
+        compare("list 10,000 pods until they are cached: CPU", "cached as serde_json::Value", &rounds, true);
+        let rounds = self.rounds("cache", "values", Offer::Stream(PODS))?;
+        let what = "list 100,000 pods until they are cached: CPU";
+        compare(what, "as serde_json::Value, and thrown away", &rounds, false);
+        let nothing = self.rounds("cache", "nothing", Offer::Stream(PODS))?;
+        let each = nothing.iter().map(|(_, nothing)| nothing.processor * 1e6 / nothing.pods as f64);
+        let each = Samples::new(each.collect());
+        row::print(&Row {
+            what: "list 100,000 pods and make nothing of them: CPU of one".to_owned(),
+            value: each.median(),
+            unit: "µs",
+            spread: Some(each.spread()),
+            ..Row::default()
+        });
         let ours: Vec<Outcome> = rounds.iter().flat_map(|(ours, _)| *ours).collect();
         let seconds = Samples::new(ours.iter().map(|outcome| outcome.seconds).collect());
         row::print(&Row {
@@ -85,13 +92,9 @@ impl Stage {
             spread: Some(seconds.spread()),
             ..Row::default()
         });
-        let mut rounds = Vec::new();
-        for _ in 0..ROUNDS {
-            let first = self.run("cache-of-bytes", Offer::Stream(0))?;
-            let values = self.run("values-of-bytes", Offer::Stream(0))?;
-            rounds.push(([first, self.run("cache-of-bytes", Offer::Stream(0))?], values));
-        }
-        compare("the same without a server, 10,000 pods: CPU", "serde_json::Value", &rounds, false);
+        let rounds = self.rounds("cache-of-bytes", "values-of-bytes", Offer::Stream(0))?;
+        let what = "the same without a server, 10,000 pods: CPU";
+        compare(what, "as serde_json::Value, and thrown away", &rounds, false);
         let pages = self.run("cache", Offer::Pages(PODS))?;
         row::print(&Row {
             what: "list 100,000 pods in pages: CPU".to_owned(),
@@ -101,6 +104,17 @@ impl Stage {
             ..Row::default()
         });
         Ok(ours)
+    }
+
+    /// Runs one of ours and another by turns. Ours twice, because what lies between two runs of one program is what the ratio cannot be
+    /// trusted beyond.
+    fn rounds(&self, ours: &str, theirs: &str, offer: Offer) -> Result<Vec<([Outcome; 2], Outcome)>, Box<dyn Error>> {
+        let round = || {
+            let first = self.run(ours, offer)?;
+            let other = self.run(theirs, offer)?;
+            Ok(([first, self.run(ours, offer)?], other))
+        };
+        (0..ROUNDS).map(|_| round()).collect()
     }
 
     /// What pods take in memory, against kube's store.

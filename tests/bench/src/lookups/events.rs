@@ -7,7 +7,7 @@ use futures_util::TryStreamExt as _;
 use http::Request;
 use kube::Client;
 use kube::core::WatchEvent;
-use portal_cluster::watch::{Form, Watched};
+use portal_cluster::watch::{Form, Watched, read_event};
 use portal_core::object::Object;
 use portal_document::{Interning, Node, Options};
 use portal_engine::cache::store::Store;
@@ -74,7 +74,8 @@ pub(super) fn list(store: &mut Store, pod: Watched<Cached>) {
 
 /// Takes an event after the list, from its bytes.
 pub(super) fn take(store: &mut Store, line: &str) {
-    match serde_json::from_str(line).expect("the bench's own events are JSON") {
+    let event = read_event(line.as_bytes()).and_then(Result::ok);
+    match event.expect("the bench's own events can be read") {
         WatchEvent::Added(pod) | WatchEvent::Modified(pod) => {
             let (namespace, name, object) = read(pod);
             store.apply(namespace.as_deref(), &name, object);

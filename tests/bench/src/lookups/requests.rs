@@ -28,9 +28,9 @@ const RULE: &str = r#"
 name: neighbours
 match: {gvk: [{kind: Pod}]}
 rule: >-
-  cluster.pods.byName(metadata.namespace, metadata.annotations.peer) == nil
+  metadata.annotations.peer != nil && cluster.pods.byName(metadata.namespace, metadata.annotations.peer) == nil
   || len(cluster.pods.list(metadata.namespace, {"app.kubernetes.io/name": metadata.labels["app.kubernetes.io/name"]})) < 10
-  || cluster.serviceaccounts.byName(metadata.namespace, spec.serviceAccountName) == nil
+  || spec.serviceAccountName != nil && cluster.serviceaccounts.byName(metadata.namespace, spec.serviceAccountName) == nil
 "#;
 
 const ROUNDS: usize = 41;

@@ -10,16 +10,18 @@ use std::time::{Duration, Instant};
 
 use futures_util::{StreamExt as _, TryStreamExt as _};
 use http::Request;
+use http_body_util::BodyExt as _;
 use kube::api::{ApiResource, DynamicObject, GroupVersionKind};
 use kube::core::WatchEvent;
 use kube::runtime::reflector::store::Writer;
 use kube::runtime::{reflector, watcher};
-use kube::{Api, Client};
+use kube::{Api, Client, client::Body};
 use portal_cluster::{
     client::connect,
     health::Health,
     metrics::{Metrics, Registry},
     runtime::Runtime,
+    watch::read_event,
 };
 use portal_engine::{
     cache::{
@@ -61,6 +63,8 @@ pub struct Side {
     pub run: fn(&Path) -> Result<Outcome, Box<dyn Error>>,
 }
 
+const ENDLESS: &str = "the list had no end";
+
 /// Since when something is measured.
 struct Begin {
     instant: Instant,
@@ -69,25 +73,26 @@ struct Begin {
 }
 
 /// All who listen.
-pub fn builtin() -> [Side; 6] {
+pub fn builtin() -> [Side; 8] {
     [
         Side { name: "cache", run: |kubeconfig| served(kubeconfig, |client| cache(client, false)) },
         Side { name: "cache-and-changes", run: |kubeconfig| served(kubeconfig, |client| cache(client, true)) },
         Side { name: "values", run: |kubeconfig| served(kubeconfig, values) },
+        Side { name: "kept-values", run: |kubeconfig| served(kubeconfig, kept_values) },
+        Side { name: "nothing", run: |kubeconfig| served(kubeconfig, nothing) },
         Side { name: "reflector", run: |kubeconfig| served(kubeconfig, reflected) },
         Side { name: "cache-of-bytes", run: |_| of_bytes(true) },
         Side { name: "values-of-bytes", run: |_| of_bytes(false) },
     ]
 }
 
-/// Runs one as the engine runs its feeds.
+/// Runs one as the engine runs its feeds: all on one thread.
 fn served<F>(kubeconfig: &Path, side: impl Fn(Client) -> F) -> Result<Outcome, Box<dyn Error>>
 where
     F: Future<Output = Result<Outcome, String>> + Send + 'static,
 {
-    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let client = runtime.block_on(connect(Some(kubeconfig)))?;
-    // On a worker, where nobody has to be woken for each event.
     let outcome = runtime.block_on(runtime.spawn(side(client)))??;
     // What is still under way ends with the process.
     runtime.shutdown_background();
@@ -129,17 +134,46 @@ async fn after_changes(shown: &Shown, begin: &Begin) -> (f64, f64) {
 }
 
 async fn values(client: Client) -> Result<Outcome, String> {
+    listed(client, |value| drop(black_box(value))).await
+}
+
+async fn kept_values(client: Client) -> Result<Outcome, String> {
+    let mut values = Vec::new();
+    listed(client, |value| values.push(value)).await
+}
+
+/// Reads every object of the list into a value.
+async fn listed(client: Client, mut take: impl FnMut(Value)) -> Result<Outcome, String> {
     let begin = Begin::now();
     let request = Request::get(LIST).body(Vec::new()).map_err(|error| error.to_string())?;
     let events = client.request_events::<Value>(request).await.map_err(|error| error.to_string())?;
     let (mut events, mut count) = (pin!(events), 0);
     while let Some(event) = events.try_next().await.map_err(|error| error.to_string())? {
-        match black_box(event) {
-            WatchEvent::Added(_) => count += 1,
+        match event {
+            WatchEvent::Added(value) => take(value),
             _ => return Ok(begin.outcome(count)),
         }
+        count += 1;
     }
-    Err("the list had no end".to_owned())
+    Err(ENDLESS.to_owned())
+}
+
+/// Reads the list, and makes nothing of it.
+async fn nothing(client: Client) -> Result<Outcome, String> {
+    let begin = Begin::now();
+    let request = Request::get(LIST).body(Body::empty()).map_err(|error| error.to_string())?;
+    let mut body = client.send(request).await.map_err(|error| error.to_string())?.into_body();
+    let mut lines = 0;
+    while let Some(frame) = body.frame().await {
+        let frame = frame.map_err(|error| error.to_string())?;
+        let bytes = frame.data_ref().map_or(&[][..], |bytes| bytes);
+        // A frame never has parts of two events.
+        if bytes.starts_with(br#"{"type":"BOOKMARK""#) {
+            return Ok(begin.outcome(lines));
+        }
+        lines += usize::from(bytes.ends_with(b"\n"));
+    }
+    Err(ENDLESS.to_owned())
 }
 
 async fn reflected(client: Client) -> Result<Outcome, String> {
@@ -154,7 +188,7 @@ async fn reflected(client: Client) -> Result<Outcome, String> {
             return Ok(begin.outcome(store.len()));
         }
     }
-    Err("the list had no end".to_owned())
+    Err(ENDLESS.to_owned())
 }
 
 /// The same without the way to the server: from bytes in memory into the cache, or into values.
@@ -171,7 +205,7 @@ fn of_bytes(cached: bool) -> Result<Outcome, Box<dyn Error>> {
     let mut store = Store::default();
     store.begin_list();
     for line in &lines {
-        match serde_json::from_str(line)? {
+        match read_event(line.as_bytes()).ok_or("a line is empty")?? {
             WatchEvent::Added(pod) => list(&mut store, pod),
             _ => return Err("there are other events in a list".into()),
         }
