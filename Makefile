@@ -17,7 +17,7 @@ KIT = cargo build --locked --package portal-test-kit && $(CARGO_TARGET_DIR)/debu
 # A suite that runs in a small cluster needs neither root nor images.
 SUITE_SIZE = $(if $(filter-out full,$(SUITE)),$(if $(filter control pages,$(SUITE)),control,core),full)
 # Most parts of the bench need no cluster.
-bench_cluster = $(if $(BENCH),$(filter admission clusters engine,$(BENCH)),all)
+bench_cluster = $(if $(BENCH),$(filter admission clusters engine lookups,$(BENCH)),all)
 existing = $(filter 1,$(DEMO_EXISTING))
 
 .PHONY: help
@@ -45,7 +45,7 @@ test-faults: ## Run long histories, storms and soaks, of which make test tries a
 
 .PHONY: bench
 bench: ## Measure what the parts cost (BENCH=name: only that part)
-	@tests/setup.sh rust go bench $(if $(bench_cluster),node image checks,$(if $(filter allocators gator lookups,$(BENCH)),image))
+	@tests/setup.sh rust go bench $(if $(bench_cluster),node image checks,$(if $(filter allocators gator,$(BENCH)),image))
 	@$(if $(bench_cluster),$(KIT) prepare full)
 	@$(KIT) bench $(BENCH)
 

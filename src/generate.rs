@@ -93,9 +93,12 @@ fn describe(page: &mut String, command: &Command) {
     if visible.peek().is_none() {
         let name = command.get_bin_name().unwrap_or(command.get_name());
         let about = command.get_long_about().or(command.get_about()).map(ToString::to_string).unwrap_or_default();
-        let usage = command.clone().render_usage().to_string();
+        // Help has no full stop behind the last sentence of a paragraph, and a page has.
+        let paragraphs: Vec<String> =
+            about.split("\n\n").map(|paragraph| format!("{}.", paragraph.trim_end_matches('.'))).collect();
+        let (about, usage) = (paragraphs.join("\n\n"), command.clone().render_usage().to_string());
         let usage = usage.trim_start_matches("Usage: ");
-        let _ = write!(page, "\n## {name}\n\n{about}.\n\n```text\n{usage}\n```\n");
+        let _ = write!(page, "\n## {name}\n\n{about}\n\n```text\n{usage}\n```\n");
         describe_arguments(page, command);
     }
     for subcommand in visible {

@@ -6,6 +6,7 @@ mod allocators;
 mod clusters;
 mod engine;
 mod instructions;
+mod lookups;
 mod process;
 mod programs;
 mod samples;
@@ -35,7 +36,7 @@ fn builtin() -> Vec<Part> {
         Part { name: "documents", measure: programs::documents },
         Part { name: "rules", measure: programs::rules },
         Part { name: "gator", measure: programs::gator },
-        Part { name: "lookups", measure: programs::lookups },
+        Part { name: "lookups", measure: lookups::measure },
         Part { name: "instructions", measure: instructions::measure },
         Part { name: "allocators", measure: allocators::measure },
         Part { name: "engine", measure: engine::measure },

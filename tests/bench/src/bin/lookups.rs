@@ -2,7 +2,7 @@
 //!
 //! An API double in this process tells 100,000 pods. Those who listen are measured in processes of their own:
 //! `lookups NAME KUBECONFIG` runs one, and `lookups serve KUBECONFIG` is a double for it that writes this file, for whoever wants
-//! to look into one with a profiler.
+//! to look into one with a profiler. `lookups pods COUNT` prints pods, for a real API server.
 
 #[cfg(feature = "jemalloc")]
 use tikv_jemallocator::Jemalloc;
@@ -14,6 +14,7 @@ use std::process::{Command, Stdio};
 use portal_bench::lookups::sides::{Outcome, builtin};
 use portal_bench::lookups::{Double, FEW, Offer, PODS, ask};
 use portal_bench::measure::Samples;
+use portal_bench::objects::crowd;
 use portal_bench::row::{self, Goal, Row};
 
 #[cfg(feature = "jemalloc")]
@@ -39,6 +40,10 @@ fn main() -> Result<(), Box<dyn Error>> {
             loop {
                 std::thread::park();
             }
+        }
+        [name, count] if name == "pods" => {
+            crowd(count.parse()?).for_each(|pod| println!("{pod}"));
+            Ok(())
         }
         [name, kubeconfig] => {
             let side = builtin().into_iter().find(|side| side.name == name).ok_or("nobody is called so")?;

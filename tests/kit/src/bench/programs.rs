@@ -46,7 +46,7 @@ impl Programs {
     }
 
     /// Runs one that was built, and returns its rows.
-    fn rows(&self, path: &Path, arguments: &[&Path]) -> anyhow::Result<Vec<Row>> {
+    pub(super) fn rows(&self, path: &Path, arguments: &[&Path]) -> anyhow::Result<Vec<Row>> {
         let output = Command::new(path)
             .args(arguments)
             .args(self.details.then_some("--details"))
@@ -93,12 +93,4 @@ pub(super) fn documents(measuring: &Measuring<'_>) -> anyhow::Result<Vec<Row>> {
     rows.extend(measuring.programs.run("caches", &[])?);
     rows.extend(measuring.programs.run("memory", &[Path::new("hostile")])?);
     Ok(rows)
-}
-
-/// The caches of a large cluster, in programs that are built as the one that users get.
-pub(super) fn lookups(measuring: &Measuring<'_>) -> anyhow::Result<Vec<Row>> {
-    let target = format!("{}-unknown-linux-musl", std::env::consts::ARCH);
-    let as_shipped = ["--no-default-features", "--features", "lookups,jemalloc", "--target", &target];
-    let lookups = measuring.programs.build("lookups", &as_shipped)?;
-    measuring.programs.rows(&lookups, &[])
 }
