@@ -8,6 +8,7 @@ mod advice;
 mod calls;
 mod constants;
 mod contradictions;
+mod either;
 mod elsewhere;
 mod form;
 mod guards;
@@ -85,7 +86,8 @@ pub fn compile(source: &str, schema: &Schema, mode: Mode) -> Result<Program, Err
         unchecked: 0,
     };
     let typed = compiler.value(tree.root)?;
-    let hidden = compiler.refuse_hidden(tree.root, &typed).err();
+    let is_there = compiler.refuse_either_truth(tree.root, &typed, true);
+    let hidden = compiler.refuse_hidden(tree.root, &typed).and(is_there).err();
     let Typed { op: root, known } = typed;
     let no_condition = (!known.form.may_be_bool()).then(|| {
         if let Some(hidden) = hidden {
@@ -365,6 +367,7 @@ impl<'s> Compiler<'s> {
     fn conditional(&mut self, at: u32, condition: Id, yes: Id, no: Id) -> Result<Typed<'s>, Error> {
         let (condition_id, condition_at) = (condition, self.at(condition));
         let condition = self.value(condition)?;
+        self.refuse_either_truth(condition_id, &condition, true)?;
         if !condition.known.may_be(Type::BOOL) {
             let kind = condition.known.kind;
             return Err(self.error(condition_at, format!("a condition must be true or false, and this is {kind}")));

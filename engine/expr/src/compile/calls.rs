@@ -45,6 +45,7 @@ impl<'s> Compiler<'s> {
                 return Err(self.error(at, refusal.message));
             }
         };
+        self.refuse_either_arguments(builtin, &kinds, arguments, &typed)?;
         let mut ops = Vec::with_capacity(arguments.len());
         let mut knowns = Vec::with_capacity(arguments.len());
         for (index, typed) in typed.into_iter().enumerate() {

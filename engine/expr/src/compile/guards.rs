@@ -24,8 +24,10 @@ enum From<'s> {
 enum Step<'s> {
     Field(&'s str),
     Index(i64),
-    /// No further, and it is a whole number.
+    /// No further, and it is no text.
     Number,
+    /// No further, and it is no number.
+    Text,
 }
 
 /// What a condition asks whether it is there.
@@ -39,11 +41,16 @@ pub(super) enum Asked<'s> {
 /// A condition, and how it turned out.
 type Supposed = (Id, bool);
 
-impl Way<'_> {
-    /// Says that a whole number is there.
-    fn number(mut self) -> Self {
-        self.steps.push(Step::Number);
+impl<'s> Way<'s> {
+    /// Says something of what is there, if anything is.
+    fn with(mut self, step: Step<'s>) -> Self {
+        self.steps.push(step);
         self
+    }
+
+    /// Whether it says that something is there, and not only what it is.
+    fn is_there(&self) -> bool {
+        !matches!(self.steps.last(), Some(Step::Number | Step::Text))
     }
 
     /// Whether it leads to the same field as another one, of the same object as it was before, or by a shorter name.
@@ -117,8 +124,8 @@ impl<'s> Compiler<'s> {
                     if !self.may_be_missing(one, other, is_equal) {
                         self.add_present(without_default(tree, one));
                     }
-                    if is_equal && matches!(tree.kind(other), Syntax::Text(name) if name.as_ref() == "int") {
-                        self.add_number(one);
+                    if let Syntax::Text(name) = tree.kind(other) {
+                        self.add_type(one, name, is_equal);
                     }
                     // `xs != nil` and `xs != []` say of a list that it has an element.
                     if !is_equal && self.empty_tests.contains(&one) {
@@ -233,17 +240,33 @@ impl<'s> Compiler<'s> {
         self.present.extend(self.way(id));
     }
 
-    /// Notes that something is a whole number, if this is its type.
-    fn add_number(&mut self, type_of: Id) {
+    /// Notes whether something is a number or a text, if its type is compared with one of these.
+    fn add_type(&mut self, type_of: Id, name: &str, is_equal: bool) {
         let Syntax::Builtin { name: "type", arguments } = self.tree.kind(type_of) else { return };
-        let ways = arguments.iter().filter_map(|argument| self.way(*argument));
-        let numbers: Vec<Way<'s>> = ways.map(Way::number).collect();
-        self.present.extend(numbers);
+        let Some(way) = arguments.first().and_then(|argument| self.way(*argument)) else { return };
+        let step = match (name, is_equal) {
+            ("int", true) | ("string", false) => Step::Number,
+            ("string", true) | ("int", false) => Step::Text,
+            _ => return,
+        };
+        self.present.push(way.with(step));
+        if is_equal {
+            arguments.iter().for_each(|argument| self.add_present(*argument));
+        }
     }
 
-    /// Whether something was found to be a whole number.
+    /// Whether something was found to be no text.
     pub(super) fn is_number(&self, id: Id) -> bool {
-        self.way(id).is_some_and(|way| self.present.contains(&way.number()))
+        self.is_found(id, Step::Number)
+    }
+
+    /// Whether something was found to be no number.
+    pub(super) fn is_text(&self, id: Id) -> bool {
+        self.is_found(id, Step::Text)
+    }
+
+    fn is_found(&self, id: Id, step: Step<'s>) -> bool {
+        self.way(without_default(self.tree, id)).is_some_and(|way| self.present.contains(&way.with(step)))
     }
 
     /// Notes that a list has a first and a last element.
@@ -260,7 +283,8 @@ impl<'s> Compiler<'s> {
     pub(super) fn is_present(&self, id: Id) -> bool {
         !self.present.is_empty()
             && self.way(id).is_some_and(|way| {
-                self.present.iter().any(|known| known.from == way.from && known.steps.starts_with(&way.steps))
+                let leads_there = |known: &Way<'s>| known.from == way.from && known.steps.starts_with(&way.steps);
+                self.present.iter().any(|known| known.is_there() && leads_there(known))
             })
     }
 
@@ -298,7 +322,7 @@ impl<'s> Compiler<'s> {
 }
 
 /// What `x ?? default` is about.
-fn without_default(tree: &Tree<'_>, id: Id) -> Id {
+pub(super) fn without_default(tree: &Tree<'_>, id: Id) -> Id {
     match tree.kind(id) {
         Syntax::Binary(Binary::Coalesce, first, _) => *first,
         _ => id,

@@ -363,59 +363,6 @@ impl<'s> Compiler<'s> {
         self.schema.default_of(name)
     }
 
-    /// Refuses an order of what may be a number and may be a text such as "25%" or the name of a port: the order would fail when it is asked for.
-    pub(super) fn refuse_either(
-        &self,
-        operator: Binary,
-        (left_id, left): (Id, &Typed<'s>),
-        (right_id, right): (Id, &Typed<'s>),
-    ) -> Result<(), Error> {
-        let is_either = |typed: &Typed<'s>| {
-            let forms = typed.known.form.alternatives();
-            let has = |kind: Type| forms.iter().any(|form| matches!(form, Form::Plain(plain) if *plain == kind));
-            forms.len() == 2 && has(Type::INT) && has(Type::TEXT)
-        };
-        let (id, operand, other) = match (is_either(left), is_either(right)) {
-            _ if self.strict || !operator.is_ordering() => return Ok(()),
-            (true, false) => (left_id, left, right_id),
-            (false, true) => (right_id, right, left_id),
-            _ => return Ok(()),
-        };
-        if self.is_number(id) {
-            return Ok(());
-        }
-        let (text, other_text, sign) = (self.shown(id), self.shown(other), name_of(operator));
-        let (left_text, right_text) = (self.shown(left_id), self.shown(right_id));
-        if self.last_name(id).is_some_and(|name| name.to_lowercase().ends_with("port")) {
-            let compared = if id == left_id {
-                format!("{text} {sign} {other_text}")
-            } else {
-                format!("{other_text} {sign} {text}")
-            };
-            let message = format!(
-                "`{text}` may be a number, or the name of a port, which has no such order: write `type({text}) == \"int\" && {compared}`"
-            );
-            return Err(self.error(operand.op.at, message));
-        }
-        let is_none = id == left_id
-            && matches!(
-                (operator, self.tree.kind(other)),
-                (Binary::Less, Syntax::Integer(1)) | (Binary::LessOrEqual, Syntax::Integer(0))
-            );
-        let number = format!("int(trimSuffix(string({text} ?? 0), \"%\"))");
-        let compared = if id == left_id {
-            format!("{number} {sign} {other_text}")
-        } else {
-            format!("{other_text} {sign} {number}")
-        };
-        let none = if is_none { format!("`{text} in [0, \"0%\"]`, ") } else { String::new() };
-        let message = format!(
-            "`{text}` may be a number, or a text such as \"25%\", which has no such order: write {none}\
-             `type({text}) == \"int\" && {left_text} {sign} {right_text}` to leave out such texts, or `{compared}` to compare the number alone"
-        );
-        Err(self.error(operand.op.at, message))
-    }
-
     /// A part of the expression, as it would be written inside another one.
     pub(super) fn shown(&self, id: Id) -> String {
         written_operand(self.tree, id)

@@ -92,6 +92,9 @@ impl<'s> Compiler<'s> {
         {
             self.refuse_hidden(*body_id, body)?;
         }
+        if let (Some(body), Some(body_id), true) = (&body, others.first(), predicate.decides()) {
+            self.refuse_either_truth(*body_id, body, true)?;
+        }
         if let (Some(body), Some(body_id)) = (&body, others.first())
             && (body.known.kind.is_nil() || predicate.decides() && !body.known.may_be(Type::BOOL))
         {
