@@ -1,5 +1,7 @@
 //! What conditions have found to be there, so that it is not in doubt behind them: `x != nil && x < 5`.
 
+use std::rc::Rc;
+
 use super::{Compiler, nil::holds};
 use crate::{
     ast::{Binary, Id, Kind as Syntax, Tree, Unary},
@@ -20,7 +22,11 @@ enum From<'s> {
     Item(usize),
 }
 
-#[derive(Debug, Eq, PartialEq)]
+/// What is known of every element of a list, because others were left out: the way down from the element.
+#[derive(Clone, Debug)]
+pub(super) struct Found<'s>(Rc<[Step<'s>]>);
+
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum Step<'s> {
     Field(&'s str),
     Index(i64),
@@ -41,6 +47,20 @@ pub(super) enum Asked<'s> {
 /// A condition, and how it turned out.
 type Supposed = (Id, bool);
 
+impl Found<'_> {
+    /// Whether it says that the element itself is there.
+    pub(super) fn is_there(&self) -> bool {
+        !self.0.last().is_some_and(|step| step.is_of_value())
+    }
+}
+
+impl Step<'_> {
+    /// Whether it leads no further, and says something of the value.
+    fn is_of_value(self) -> bool {
+        matches!(self, Step::Number | Step::Text)
+    }
+}
+
 impl<'s> Way<'s> {
     /// Says something of what is there, if anything is.
     fn with(mut self, step: Step<'s>) -> Self {
@@ -50,7 +70,7 @@ impl<'s> Way<'s> {
 
     /// Whether it says that something is there, and not only what it is.
     fn is_there(&self) -> bool {
-        !matches!(self.steps.last(), Some(Step::Number | Step::Text))
+        !self.steps.last().is_some_and(|step| step.is_of_value())
     }
 
     /// Whether it leads to the same field as another one, of the same object as it was before, or by a shorter name.
@@ -80,7 +100,7 @@ impl<'s> Compiler<'s> {
         while let Some((id, truth)) = conditions.pop() {
             match tree.kind(id) {
                 Syntax::Unary(Unary::Not { .. }, inner) => conditions.push((*inner, !truth)),
-                Syntax::Chain(inner) => conditions.push((*inner, truth)),
+                Syntax::Chain(inner) | Syntax::Predicate(inner) => conditions.push((*inner, truth)),
                 Syntax::Binary(Binary::And { .. }, left, right) if truth => {
                     conditions.extend([(*left, true), (*right, true)]);
                 }
@@ -277,6 +297,21 @@ impl<'s> Compiler<'s> {
                 way
             }));
         }
+    }
+
+    /// What a condition says of the element of the predicate that it is the body of, if it turns out to be true.
+    pub(super) fn supposed_of_item(&mut self, body: Id) -> Vec<Found<'s>> {
+        let mark = self.present.len();
+        self.suppose(body, true);
+        let item = From::Item(self.scopes.len());
+        self.present.drain(mark..).filter(|way| way.from == item).map(|way| Found(way.steps.into())).collect()
+    }
+
+    /// Notes what is known of each element of the list that the innermost predicate goes through.
+    pub(super) fn add_found(&mut self, found: &[Found<'s>]) {
+        let level = self.scopes.len();
+        let way = |found: &Found<'s>| Way { from: From::Item(level), steps: found.0.to_vec() };
+        self.present.extend(found.iter().map(way));
     }
 
     /// Whether something was found to be there. What has a field or an element is there too.

@@ -169,6 +169,39 @@ fn nothing_is_divided_by_what_is_missing() {
 }
 
 #[test]
+fn what_a_filter_leaves_is_there() {
+    check(
+        INGRESS,
+        &[(
+            r#"join(map(object.spec.rules, .host), ", ") == "a""#,
+            r#"`join(filter(map(object.spec.rules, .host), # != nil), ", ")` to leave those out"#,
+        )],
+    );
+    check_accepted(
+        INGRESS,
+        &[
+            r#"join(map(filter(object.spec.rules, .host != nil), .host), ", ") == "a""#,
+            r#"join(filter(map(object.spec.rules, .host), # != nil), ", ") == "a""#,
+            r#"any(filter(object.spec.rules, .host != nil), lower(.host) == "a")"#,
+            r#"let named = filter(object.spec.rules, .host != nil && .http != nil); all(named, lower(.host) == "a")"#,
+            r#"any(filter(filter(object.spec.rules, .host != nil), .http != nil), lower(.host) == "a")"#,
+            r#"any(object.spec.rules | filter(.host != nil) | sortBy(.host), lower(.host) == "a")"#,
+        ],
+    );
+    check(
+        INGRESS,
+        &[
+            (r#"any(filter(object.spec.rules, .host == nil), lower(.host) == "a")"#, "`.host` may be missing"),
+            (r#"any(filter(object.spec.rules, .host != nil || .http != nil), lower(.host) == "a")"#, "may be missing"),
+            (
+                r#"any(filter(object.spec.rules, .host != nil), any(.http.paths, lower(.path) == "a"))"#,
+                "`.path` may be",
+            ),
+        ],
+    );
+}
+
+#[test]
 fn a_date_is_read_before_it_is_missing() {
     let rows = [
         ("now() - metadata.creationTimestamp > duration(\"24h\")", "write `date(metadata.creationTimestamp)`"),
