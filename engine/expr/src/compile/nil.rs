@@ -1,13 +1,15 @@
 //! What may be missing. A rule that compiles cannot fail because something is: where nothing can be done with nil, and where an
 //! answer without a value would be a hole in the rule, its author has to say what is meant.
 
+use std::collections::HashSet;
+
 use super::{
     Compiler, Typed,
     form::{Form, Member},
     operators::name_of,
 };
 use crate::{
-    ast::{Binary, Id, Kind as Syntax},
+    ast::{Binary, Id, Kind as Syntax, Unary},
     error::Error,
     print::{written, written_operand},
     program::{Constant, Kind, Op},
@@ -229,7 +231,7 @@ impl<'s> Compiler<'s> {
         Err(self.error(divisor.op.at, message))
     }
 
-    /// Warns of `x == y` where both may be missing: then they are equal, and whoever leaves both out is refused.
+    /// Warns of `x == y`, and of `x in ys`, where both may be missing: then they are equal, and whoever leaves both out is refused.
     pub(super) fn warn_of_nothing_alike(
         &mut self,
         at: u32,
@@ -237,13 +239,21 @@ impl<'s> Compiler<'s> {
         (left_id, left): (Id, &Typed<'s>),
         (right_id, right): (Id, &Typed<'s>),
     ) {
-        let are_doubtful = left.known.may_be_nil && right.known.may_be_nil;
-        if self.strict
-            || operator != Binary::Equal
-            || !are_doubtful
-            || self.is_asked(left_id)
-            || self.is_asked(right_id)
-        {
+        let is_equal = operator == Binary::Equal && right.known.may_be_nil && !self.is_asked(right_id);
+        let is_listed = matches!(self.tree.kind(right_id), Syntax::Array(_));
+        let is_in = operator == Binary::In && right.known.has_nil && !is_listed;
+        if self.strict || !is_equal && !is_in || !left.known.may_be_nil || self.is_asked(left_id) {
+            return;
+        }
+        if is_in {
+            if self.is_claimed(left_id, right_id) {
+                let (needle, list) = (self.shown(left_id), self.shown(right_id));
+                let message = format!(
+                    "`{needle}` may be missing, and so may elements of `{list}`, and then it is one of them: write \
+                     `{needle} != nil && {needle} in {list}` to leave out what has none"
+                );
+                self.warn(at, message);
+            }
             return;
         }
         let (Some(one), Some(other)) = (self.way(left_id), self.way(right_id)) else { return };
@@ -259,19 +269,67 @@ impl<'s> Compiler<'s> {
         self.warn(at, message);
     }
 
-    /// Whether the expression may be true because these two are equal, rather than because they are not.
+    /// Whether the expression may be true because these two are equal, or one is in the other, rather than because they are not.
     fn is_claimed(&self, left: Id, right: Id) -> bool {
-        let mut rest = vec![self.tree.root];
-        while let Some(id) = rest.pop() {
-            match self.tree.kind(id) {
-                Syntax::Binary(Binary::Equal, one, other) if (*one, *other) == (left, right) => return true,
-                Syntax::Binary(Binary::And { .. } | Binary::Or { .. }, one, other) => rest.extend([*one, *other]),
-                Syntax::Let { body, .. } | Syntax::Predicate(body) => rest.push(*body),
-                Syntax::Builtin { name: "any", arguments } => rest.extend(arguments.get(1)),
+        let tree = self.tree;
+        let mut declared: Vec<(&str, Id)> = Vec::new();
+        let mut rest = vec![(tree.root, true)];
+        let mut seen: HashSet<(u32, bool)> = HashSet::new();
+        while let Some((id, truth)) = rest.pop() {
+            // A variable may be named as often as one likes, also by others.
+            if !seen.insert((id.0, truth)) {
+                continue;
+            }
+            match tree.kind(id) {
+                Syntax::Binary(Binary::Equal | Binary::In, one, other) if (*one, *other) == (left, right) && truth => {
+                    return true;
+                }
+                Syntax::Binary(Binary::And { .. } | Binary::Or { .. }, one, other) => {
+                    rest.extend([(*one, truth), (*other, truth)]);
+                }
+                Syntax::Unary(Unary::Not { .. }, inner) => rest.push((*inner, !truth)),
+                Syntax::Binary(operator, one, other) => rest.extend(self.is_filled_if(*operator, *one, *other, truth)),
+                Syntax::Let { name, value, body } => {
+                    declared.push((name, *value));
+                    rest.push((*body, truth));
+                }
+                Syntax::Identifier(name) => {
+                    rest.extend(
+                        declared.iter().rev().find(|(known, _)| known == name).map(|(_, value)| (*value, truth)),
+                    );
+                }
+                Syntax::Conditional { yes, no, .. } => rest.extend([(*yes, truth), (*no, truth)]),
+                Syntax::Predicate(body) => rest.push((*body, truth)),
+                Syntax::Builtin { name: "any" | "filter" | "find" | "count", arguments } => {
+                    rest.extend(arguments.get(1).map(|body| (*body, truth)));
+                }
+                Syntax::Builtin { name: "none", arguments } => {
+                    rest.extend(arguments.get(1).map(|body| (*body, !truth)));
+                }
                 _ => {}
             }
         }
         false
+    }
+
+    /// What has an element, or is there, if `len(x) > 0`, `count(…) != 0`, `find(…) != nil` and the like turn out so, and whether it has one.
+    fn is_filled_if(&self, operator: Binary, left: Id, right: Id, truth: bool) -> Option<(Id, bool)> {
+        let tree = self.tree;
+        let list = |id: Id| match tree.kind(id) {
+            Syntax::Builtin { name: "len", arguments } => arguments.first().copied(),
+            Syntax::Builtin { name: "count" | "find" | "filter", .. } | Syntax::Identifier(_) => Some(id),
+            _ => None,
+        };
+        let (one, other, is_left) =
+            list(left).map(|list| (list, right, true)).or_else(|| Some((list(right)?, left, false)))?;
+        let for_none = match tree.kind(other) {
+            Syntax::Nil => holds(operator, 0, 0),
+            Syntax::Array(elements) if elements.is_empty() => holds(operator, 0, 0),
+            Syntax::Integer(number) if is_left => holds(operator, 0, *number),
+            Syntax::Integer(number) => holds(operator, *number, 0),
+            _ => None,
+        };
+        for_none.map(|for_none| (one, for_none != truth))
     }
 
     /// Refuses `x == ""` where `x` may be missing: what is missing is not "", and whoever leaves the field out would pass.

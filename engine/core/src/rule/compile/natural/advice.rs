@@ -169,6 +169,33 @@ fn nothing_is_divided_by_what_is_missing() {
 }
 
 #[test]
+fn what_is_missing_is_in_a_list_where_something_is_missing() {
+    let others = r#"any(cluster.ingresses.list("*"), let other = #; any(object.spec.rules, .host in map(other.spec.rules, .host)))"#;
+    let named = r#"let hosts = map(object.spec.rules, .host); any(cluster.ingresses.list("*"), any(.spec.rules, .host in hosts))"#;
+    let counted =
+        r#"let hosts = map(object.spec.rules, .host); len(filter(hosts, # in map(object.spec.tls, .secretName))) > 0"#;
+    check_warned(
+        INGRESS,
+        &[
+            (others, "write `.host != nil && .host in map(other.spec.rules, .host)` to leave out what has none"),
+            (named, "elements of `hosts`, and then it is one of them: write `.host != nil && .host in hosts`"),
+            (counted, "write `# != nil && # in map(object.spec.tls, .secretName)`"),
+        ],
+    );
+    check_accepted(
+        INGRESS,
+        &[
+            "let hosts = map(object.spec.tls, .secretName); any(object.spec.rules, .host != nil && .host in hosts)",
+            "let hosts = map(object.spec.tls, .secretName); any(object.spec.rules, .host not in hosts)",
+            "let hosts = map(object.spec.tls, .secretName); none(object.spec.rules, .host in hosts)",
+            "let hosts = map(object.spec.tls, .secretName); len(filter(object.spec.rules, .host in hosts)) == 0",
+            "any(object.spec.rules, .host in [nil, \"\"])",
+            "let hosts = filter(map(object.spec.tls, .secretName), # != nil); any(object.spec.rules, .host in hosts)",
+        ],
+    );
+}
+
+#[test]
 fn what_a_filter_leaves_is_there() {
     check(
         INGRESS,
