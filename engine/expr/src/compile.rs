@@ -8,6 +8,7 @@ mod advice;
 mod calls;
 mod constants;
 mod contradictions;
+mod divisors;
 mod either;
 mod elsewhere;
 mod form;
@@ -78,6 +79,7 @@ pub fn compile(source: &str, schema: &Schema, mode: Mode) -> Result<Program, Err
         empty_tests: Vec::new(),
         negated: Vec::new(),
         unsure: Vec::new(),
+        dividing: Vec::new(),
         compared: Vec::new(),
         facts: Facts::default(),
         calls: Vec::new(),
@@ -162,6 +164,8 @@ struct Compiler<'s> {
     negated: Vec<u32>,
     /// The arguments of calls of the host that may be missing, and that nobody asks for.
     unsure: Vec<Unsure>,
+    /// What divisors around the node that is visited are read from.
+    dividing: Vec<Id>,
     /// What texts with computed fields, and those fields, are compared with, if the schema wants that.
     compared: Vec<Compared>,
     facts: Facts,

@@ -6,6 +6,7 @@ use super::{Compiler, nil::holds};
 use crate::{
     ast::{Binary, Id, Kind as Syntax, Tree, Unary},
     builtins::{self, Builtin},
+    value::Amount,
 };
 
 /// A way from a name or an element down to a value.
@@ -20,6 +21,8 @@ enum From<'s> {
     Name(&'s str),
     /// The element of the predicate that is so many levels inside.
     Item(usize),
+    /// What no way leads to, as it is written, so many levels inside.
+    Written(usize, String),
 }
 
 /// What is known of every element of a list, because others were left out: the way down from the element.
@@ -34,6 +37,8 @@ enum Step<'s> {
     Number,
     /// No further, and it is no number.
     Text,
+    /// No further, and it is not 0.
+    NotZero,
 }
 
 /// What a condition asks whether it is there.
@@ -57,7 +62,7 @@ impl Found<'_> {
 impl Step<'_> {
     /// Whether it leads no further, and says something of the value.
     fn is_of_value(self) -> bool {
-        matches!(self, Step::Number | Step::Text)
+        matches!(self, Step::Number | Step::Text | Step::NotZero)
     }
 }
 
@@ -177,6 +182,7 @@ impl<'s> Compiler<'s> {
         }
         if operator.is_ordering() || matches!(operator, Binary::Equal | Binary::NotEqual) {
             self.suppose_length(operator, left, right, truth);
+            self.suppose_number(operator, left, right, truth);
         }
     }
 
@@ -204,6 +210,76 @@ impl<'s> Compiler<'s> {
             if let ([list], true) = (&arguments[..], holds_for_none != truth) {
                 self.add_filled(*list);
             }
+        }
+    }
+
+    /// Notes what is not 0 if `x > 0`, `(x ?? 0) != 0` and the like turned out so, and that it is there if its default would not do.
+    fn suppose_number(&mut self, operator: Binary, left: Id, right: Id, truth: bool) {
+        let tree = self.tree;
+        for (one, other, is_left) in [(left, right, true), (right, left, false)] {
+            let (None, Some(bound)) = (number_of(tree, one), number_of(tree, other)) else { continue };
+            let excludes = |number: f64| {
+                let (a, b) = if is_left { (number, bound) } else { (bound, number) };
+                holds(operator, a, b).is_some_and(|holds| holds != truth)
+            };
+            let value = without_default(tree, one);
+            if excludes(0.0) {
+                let ways = [self.way_or_written(one), self.way_or_written(value)];
+                self.present.extend(ways.map(|way| way.with(Step::NotZero)));
+            }
+            if let Syntax::Binary(Binary::Coalesce, _, default) = tree.kind(one)
+                && number_of(tree, *default).is_some_and(excludes)
+            {
+                self.add_present(value);
+            }
+        }
+    }
+
+    fn way_or_written(&self, id: Id) -> Way<'s> {
+        self.way(id).unwrap_or_else(|| {
+            let level = if self.has_item(id) { self.scopes.len() } else { 0 };
+            Way { from: From::Written(level, self.shown(id)), steps: Vec::new() }
+        })
+    }
+
+    /// Whether something speaks of the element of a predicate.
+    fn has_item(&self, id: Id) -> bool {
+        let mut rest = vec![id];
+        while let Some(id) = rest.pop() {
+            if matches!(self.tree.kind(id), Syntax::Pointer(_)) {
+                return true;
+            }
+            self.tree.kind(id).each_child(|child| rest.push(child));
+        }
+        false
+    }
+
+    /// Whether something is known not to be 0, if it is there.
+    pub(super) fn is_not_zero(&self, id: Id) -> bool {
+        let tree = self.tree;
+        if let Some(number) = number_of(tree, id) {
+            return number != 0.0;
+        }
+        if self.present.contains(&self.way_or_written(id).with(Step::NotZero)) {
+            return true;
+        }
+        match tree.kind(id) {
+            Syntax::Binary(Binary::Coalesce, first, second) => {
+                self.is_not_zero(*first) && (self.is_present(*first) || self.is_not_zero(*second))
+            }
+            Syntax::Identifier(name) => self.variable(name).is_some_and(|variable| self.is_counted(variable.value)),
+            _ => self.is_counted(id),
+        }
+    }
+
+    /// Whether something is a number other than 0, or the length of a list that has an element.
+    fn is_counted(&self, id: Id) -> bool {
+        match self.tree.kind(id) {
+            Syntax::Builtin { name: "len", arguments } => {
+                let filled = arguments.first().and_then(|list| self.way(*list)).map(|way| way.with(Step::Index(0)));
+                filled.is_some_and(|filled| self.present.contains(&filled))
+            }
+            _ => number_of(self.tree, id).is_some_and(|number| number != 0.0),
         }
     }
 
@@ -361,6 +437,17 @@ pub(super) fn without_default(tree: &Tree<'_>, id: Id) -> Id {
     match tree.kind(id) {
         Syntax::Binary(Binary::Coalesce, first, _) => *first,
         _ => id,
+    }
+}
+
+/// The number that is written, also as an amount, as far as its order with 0 and other numbers of the same expression goes.
+pub(super) fn number_of(tree: &Tree<'_>, id: Id) -> Option<f64> {
+    match tree.kind(id) {
+        Syntax::Integer(number) => Some(*number as f64),
+        Syntax::Float(number) => Some(*number),
+        Syntax::Text(text) => Amount::parse(text).map(|amount| amount.ratio(Amount::of_int(1))),
+        Syntax::Unary(Unary::Minus, inner) => number_of(tree, *inner).map(|number| -number),
+        _ => None,
     }
 }
 

@@ -46,6 +46,9 @@ impl<'s> Compiler<'s> {
     /// Says that an operand may be missing, with this in its place.
     pub(super) fn missing(&self, id: Id, operand: &Typed<'s>, default: &str, whole: impl Fn(&str) -> String) -> Error {
         let text = self.shown(id);
+        if self.dividing.contains(&id) {
+            return self.missing_divisor(id, operand, &whole(&text));
+        }
         let replaced = whole(&format!("{text} ?? {default}"));
         if default.contains("1970") {
             // A date that is long ago has passed, which is seldom meant of what has none.
@@ -205,30 +208,6 @@ impl<'s> Compiler<'s> {
             Syntax::Pointer("") => self.scopes.last().map(|scope| scope.item.form.clone()),
             _ => None,
         }
-    }
-
-    /// Refuses to divide by what may be missing. Whatever it would be taken for, the quotient would say nothing.
-    pub(super) fn require_divisor(&self, operator: Binary, id: Id, divisor: &Typed<'s>) -> Result<(), Error> {
-        let is_division = matches!(operator, Binary::Divide | Binary::Modulo);
-        if self.strict || !is_division {
-            return Ok(());
-        }
-        let asked = match &divisor.op.kind {
-            _ if divisor.known.may_be_nil && self.default_of(id).is_none() && !divisor.known.kind.is_nil() => id,
-            // The remainder by 0 fails.
-            Kind::Coalesce { second, .. } if is_zero(second) && operator == Binary::Modulo => {
-                match self.tree.kind(id) {
-                    Syntax::Binary(Binary::Coalesce, first, _) => *first,
-                    _ => id,
-                }
-            }
-            _ => return Ok(()),
-        };
-        let text = self.shown(asked);
-        let message = format!(
-            "`{text}` may be missing, and nothing can be divided by that: write `{text} != nil && …` before it"
-        );
-        Err(self.error(divisor.op.at, message))
     }
 
     /// Warns of `x == y`, and of `x in ys`, where both may be missing: then they are equal, and whoever leaves both out is refused.
@@ -450,7 +429,7 @@ fn is_zero(op: &Op) -> bool {
 }
 
 /// Whether a relation holds between two numbers. Nothing for other operators.
-pub(super) fn holds(operator: Binary, one: i64, other: i64) -> Option<bool> {
+pub(super) fn holds<T: PartialOrd>(operator: Binary, one: T, other: T) -> Option<bool> {
     Some(match operator {
         Binary::Equal => one == other,
         Binary::NotEqual => one != other,

@@ -144,7 +144,10 @@ impl<'s> Compiler<'s> {
         let mut known = left.known.clone();
         let mut rest = Vec::with_capacity(links.len());
         for (index, (operator, at, right_id)) in links.iter().enumerate() {
+            let dividing = self.dividing.len();
+            self.note_divisor(*operator, *right_id);
             let mut right = self.value(*right_id)?;
+            self.dividing.truncate(dividing);
             self.refuse_hidden(*right_id, &right)?;
             // A text that is no date yet is missing only after that.
             if is_unread(known.kind, right.known.kind) && !self.strict {
@@ -167,7 +170,7 @@ impl<'s> Compiler<'s> {
                 self.require(first_id, &left, nothing, whole)?;
                 self.refuse_unclear_amount(&left)?;
             }
-            self.require_divisor(*operator, *right_id, &right)?;
+            self.require_divisor(*operator, known.kind, *right_id, &right)?;
             let nothing = if known.kind == Type::TEXT && *operator == Binary::Add { "\"\"" } else { "0" };
             self.require(*right_id, &right, nothing, |right| format!("… {} ({right})", name_of(*operator)))?;
             self.refuse_unclear_amount(&right)?;

@@ -158,14 +158,74 @@ fn nothing_is_divided_by_what_is_missing() {
         &[
             (
                 "(container.resources.limits.memory ?? \"0\") / container.resources.requests.memory > 2",
-                "write `container.resources.requests.memory != nil && …` before it",
+                "write `container.resources.requests.memory > \"0\" && …` before it",
             ),
-            ("100 % (spec.activeDeadlineSeconds ?? 0) > 2", "write `spec.activeDeadlineSeconds != nil && …` before it"),
+            ("100 % (spec.activeDeadlineSeconds ?? 0) > 2", "write `spec.activeDeadlineSeconds > 0 && …` before it"),
+            ("100 / (spec.activeDeadlineSeconds ?? 0) > 2", "write `spec.activeDeadlineSeconds > 0 && …` before it"),
+            (
+                "5 / quantity(metadata.annotations.ratio) > 4",
+                "write `metadata.annotations.ratio != nil && quantity(metadata.annotations.ratio) > \"0\" && …` before it",
+            ),
+            (
+                "5 / int(metadata.annotations.ratio ?? \"0\") > 4",
+                "write `metadata.annotations.ratio != nil && int(metadata.annotations.ratio) > 0 && …` before it",
+            ),
+            (
+                "100 % (spec.priority ?? spec.activeDeadlineSeconds) > 2",
+                "write `let x = spec.priority ?? spec.activeDeadlineSeconds; x > 0 && …`, and divide by `x`",
+            ),
+        ],
+    );
+    check_accepted(
+        "{kind: Pod}",
+        &[
+            "spec.activeDeadlineSeconds > 0 && 100 % (spec.activeDeadlineSeconds ?? 0) > 2",
+            "let x = spec.priority ?? spec.activeDeadlineSeconds; x > 0 && 100 % x > 2",
+            "metadata.annotations.ratio != nil && int(metadata.annotations.ratio) > 0 && \
+             5 % int(metadata.annotations.ratio) > 4",
         ],
     );
     let ratio = "container.resources.limits.memory / container.resources.requests.memory > 2";
     let guarded = "container.resources.limits.memory != nil && container.resources.requests.memory != nil";
     check_accepted("{kind: Pod}", &[&format!("{guarded} && {ratio}")]);
+}
+
+#[test]
+fn nothing_is_divided_by_0() {
+    check(
+        DEPLOYMENT,
+        &[
+            ("(object.spec.replicas ?? 1) / 0 > 1", "nothing can be divided by 0"),
+            ("let n = 0; (object.spec.replicas ?? 1) % n > 1", "nothing can be divided by 0"),
+            (
+                "(object.spec.replicas ?? 1) % len(object.spec.template.spec.volumes) == 1",
+                "may be 0, and nothing can be divided by that: write `len(object.spec.template.spec.volumes) > 0 && …`",
+            ),
+            ("10 % object.spec.replicas == 1", "`(object.spec.replicas ?? 1) > 0 && … % (object.spec.replicas ?? 1)`"),
+            ("10 % (object.spec.replicas ?? 1) == 1", "write `(object.spec.replicas ?? 1) > 0 && …` before it"),
+        ],
+    );
+    let volumes = "object.spec.template.spec.volumes";
+    let remainder = format!("(object.spec.replicas ?? 1) % len({volumes}) == 1");
+    check_accepted(
+        DEPLOYMENT,
+        &[
+            &format!("len({volumes}) > 0 && {remainder}"),
+            &format!("0 < len({volumes}) && {remainder}"),
+            &format!("{volumes} != nil && {remainder}"),
+            &format!("len({volumes}) == 0 || {remainder}"),
+            &format!("len({volumes}) != 0 ? {remainder} : false"),
+            &format!("let n = len({volumes}); n >= 1 && 5 % n == 1"),
+            "any(object.spec.template.spec.containers, len(.ports) > 0 && 5 % len(.ports) == 1)",
+            "(object.spec.replicas ?? 1) > 0 && 10 % (object.spec.replicas ?? 1) == 1",
+            "(object.spec.replicas ?? 1) % 2 == 0",
+            "let n = 3; (object.spec.replicas ?? 1) % n == 0",
+        ],
+    );
+    // What one element has says nothing of another one.
+    let inner = "any(object.spec.template.spec.containers, len(.ports) > 0 && any(.env, 5 % len(.ports) == 1))";
+    let told = super::told(&format!("gvk: [{DEPLOYMENT}]"), inner);
+    assert!(told.starts_with("Error"), "{told}");
 }
 
 #[test]
