@@ -5,6 +5,7 @@
 
 mod absences;
 mod advice;
+mod booleans;
 mod calls;
 mod constants;
 mod contradictions;
@@ -89,6 +90,7 @@ pub fn compile(source: &str, schema: &Schema, mode: Mode) -> Result<Program, Err
     };
     let typed = compiler.value(tree.root)?;
     let is_there = compiler.refuse_either_truth(tree.root, &typed, true);
+    compiler.warn_of_truth(tree.root, &typed, true);
     let hidden = compiler.refuse_hidden(tree.root, &typed).and(is_there).err();
     let Typed { op: root, known } = typed;
     let no_condition = (!known.form.may_be_bool()).then(|| {
@@ -372,6 +374,7 @@ impl<'s> Compiler<'s> {
         let (condition_id, condition_at) = (condition, self.at(condition));
         let condition = self.value(condition)?;
         self.refuse_either_truth(condition_id, &condition, true)?;
+        self.warn_of_truth(condition_id, &condition, true);
         if !condition.known.may_be(Type::BOOL) {
             let kind = condition.known.kind;
             return Err(self.error(condition_at, format!("a condition must be true or false, and this is {kind}")));

@@ -19,6 +19,8 @@ pub struct Schema {
     defaults: Arc<HashMap<&'static str, &'static str>>,
     implied: &'static [&'static str],
     word_defaults: &'static [(&'static str, Option<&'static str>)],
+    /// What fields that are true or false count as where they are missing. Those that are not named count as false.
+    truth_defaults: Option<&'static [(&'static str, Option<bool>)]>,
     /// Fields of which more is known here than where their objects were added.
     narrowed: HashMap<(ObjectId, String), Field>,
     slots: u16,
@@ -355,6 +357,18 @@ impl Schema {
         let is_meant =
             |(name, word): &&(&str, Option<&str>)| *name == field && word.is_none_or(|word| words.contains(&word));
         self.word_defaults.iter().find(is_meant).map(|(_, word)| *word)
+    }
+
+    /// Says what fields that are true or false count as where they are missing, by their names: all others count as false. None: it depends
+    /// on other fields.
+    pub fn set_truth_defaults(&mut self, defaults: &'static [(&'static str, Option<bool>)]) {
+        self.truth_defaults = Some(defaults);
+    }
+
+    /// What a field that is true or false counts as where it is missing, if the host has said so. `Some(None)`: it depends on other fields.
+    pub(crate) fn truth_default_of(&self, field: &str) -> Option<Option<bool>> {
+        let named = self.truth_defaults?.iter().find(|(name, _)| *name == field);
+        Some(named.map_or(Some(false), |(_, default)| *default))
     }
 
     /// What is meant by exactly this path.

@@ -122,6 +122,22 @@ const WORD_DEFAULTS: [(&str, Option<&str>); 20] = [
     ("supplementalGroupsPolicy", Some("Merge")),
 ];
 
+/// What Kubernetes takes fields for that are true or false and are left out, where that is not false. Nothing where that depends on other
+/// fields.
+const TRUTH_DEFAULTS: [(&str, Option<bool>); 9] = [
+    ("automountServiceAccountToken", Some(true)),
+    ("enableServiceLinks", Some(true)),
+    ("allowPrivilegeEscalation", Some(true)),
+    ("hostUsers", Some(true)),
+    ("allocateLoadBalancerNodePorts", Some(true)),
+    ("attachRequired", Some(true)),
+    // Of an endpoint.
+    ("ready", Some(true)),
+    ("serving", Some(true)),
+    // The pod decides for its containers.
+    ("runAsNonRoot", None),
+];
+
 /// Objects that Kubernetes takes for empty where they are left out. A container without a security context runs as somebody; one without a
 /// probe has none.
 const IMPLIED: [&str; 10] = [
@@ -182,6 +198,7 @@ impl Types {
         builder.schema.set_unpatterned(UNPATTERNED);
         builder.schema.set_defaults(DEFAULTS);
         builder.schema.set_word_defaults(&WORD_DEFAULTS);
+        builder.schema.set_truth_defaults(&TRUTH_DEFAULTS);
         builder.schema.set_implied(&IMPLIED);
         builder.add_table();
         let metadata = builder.add_metadata();

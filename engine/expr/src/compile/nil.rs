@@ -172,7 +172,7 @@ impl<'s> Compiler<'s> {
 
     /// A condition on fields that are given a value, behind the question whether there is what they are fields of: without a probe nobody waits
     /// 0 seconds for it.
-    fn within(&self, fields: &[Id], condition: String) -> String {
+    pub(super) fn within(&self, fields: &[Id], condition: String) -> String {
         let mut bases: Vec<String> =
             fields.iter().filter_map(|field| self.doubtful_base(*field)).map(|base| self.shown(base)).collect();
         bases.dedup();
@@ -389,15 +389,19 @@ impl<'s> Compiler<'s> {
     /// What a number counts as where it is missing, if the host has said so.
     pub(super) fn default_of(&self, id: Id) -> Option<&'static str> {
         let name = self.last_name(id)?;
+        if self.is_of_status(id) { None } else { self.schema.default_of(name) }
+    }
+
+    /// Whether something is a part of a status: what is there is told, and nobody decides what it is without it.
+    pub(super) fn is_of_status(&self, id: Id) -> bool {
         let mut node = id;
         while let Syntax::Member { base, .. } = self.tree.kind(node) {
-            // What is there is counted, and nobody decides what it is without it.
             if self.last_name(*base) == Some("status") {
-                return None;
+                return true;
             }
             node = *base;
         }
-        self.schema.default_of(name)
+        false
     }
 
     /// A part of the expression, as it would be written inside another one.

@@ -43,6 +43,7 @@ impl<'s> Compiler<'s> {
         }
         if matches!(operator, Unary::Not { .. }) {
             self.refuse_either_truth(operand_id, &operand, false)?;
+            self.warn_of_truth(operand_id, &operand, false);
         }
         let kind = operand.known.kind;
         let (fits, result) = match operator {
@@ -105,6 +106,7 @@ impl<'s> Compiler<'s> {
             self.refuse_hidden(first, &left)?;
         }
         self.refuse_either_truth(first, &left, true)?;
+        self.warn_of_truth(first, &left, true);
         let mut known = left.known;
         let mut operands = vec![left.op];
         let mut left_id = first;
@@ -113,6 +115,7 @@ impl<'s> Compiler<'s> {
             self.suppose(left_id, class == Class::And);
             let right = self.value(*right_id)?;
             self.refuse_either_truth(*right_id, &right, true)?;
+            self.warn_of_truth(*right_id, &right, true);
             let fits = known.kind == Type::BOOL && right.known.kind == Type::BOOL
                 || known.kind.may_fit(right.known.kind, |kind| kind == Type::BOOL);
             if !fits {
@@ -227,6 +230,7 @@ impl<'s> Compiler<'s> {
                     self.note_compared(*at, *operator, (left_id, &left), (*right_id, &right));
                     let (left, right) = self.read_alike(*operator, (left_id, left), (*right_id, right))?;
                     self.warn_of_default(*operator, (left_id, &left), (*right_id, &right));
+                    self.warn_of_truth_default(*operator, (left_id, &left), (*right_id, &right));
                     self.warn_of_word_default(*at, *operator, (left_id, &left), (*right_id, &right));
                     self.warn_of_either(*at, *operator, (left_id, &left), (*right_id, &right));
                     self.warn_of_letters(*at, *operator, (left_id, &left), (*right_id, &right));

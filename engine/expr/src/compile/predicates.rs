@@ -104,6 +104,7 @@ impl<'s> Compiler<'s> {
         }
         if let (Some(body), Some(body_id), true) = (&body, others.first(), predicate.decides()) {
             self.refuse_either_truth(*body_id, body, true)?;
+            self.warn_of_truth(*body_id, body, true);
         }
         if let (Some(body), Some(body_id)) = (&body, others.first())
             && (body.known.kind.is_nil() || predicate.decides() && !body.known.may_be(Type::BOOL))

@@ -152,6 +152,48 @@ fn what_counts_without_being_there_is_warned_of() {
 }
 
 #[test]
+fn what_is_neither_true_nor_false_is_taken_for_one_of_them() {
+    check_warned(
+        "{kind: Pod}",
+        &[
+            (
+                "container.securityContext.readOnlyRootFilesystem == false",
+                "Kubernetes takes it for false then, which this rule does not: write \
+                 `container.securityContext.readOnlyRootFilesystem != true` to take it for false",
+            ),
+            ("false != spec.hostNetwork", "`spec.hostNetwork == true` to take it for false"),
+            (
+                "container.securityContext.allowPrivilegeEscalation == true",
+                "takes it for true then, which this rule does not: write `container.securityContext.allowPrivilegeEscalation != false`",
+            ),
+            (
+                "container.securityContext.allowPrivilegeEscalation",
+                "`container.securityContext.allowPrivilegeEscalation != false`",
+            ),
+            ("spec.hostPID && spec.automountServiceAccountToken", "`spec.automountServiceAccountToken != false`"),
+            ("not spec.automountServiceAccountToken", "`spec.automountServiceAccountToken == false`"),
+            ("any([spec], .hostUsers)", "`.hostUsers != false`"),
+            ("any(spec.volumes, .secret.optional == false)", "`.secret != nil && .secret.optional != true`"),
+            ("container.securityContext.runAsNonRoot == false", "what is missing is not false: write"),
+        ],
+    );
+    check_accepted(
+        "{kind: Pod}",
+        &[
+            "container.securityContext.readOnlyRootFilesystem != true",
+            "not container.securityContext.readOnlyRootFilesystem",
+            "container.securityContext.privileged == true",
+            "container.securityContext.allowPrivilegeEscalation != false",
+            "spec.automountServiceAccountToken == false",
+            "spec.hostNetwork == nil || spec.hostNetwork == false",
+            "container.securityContext.readOnlyRootFilesystem == false || \
+             (container.securityContext.readOnlyRootFilesystem ?? spec.hostPID) != true",
+        ],
+    );
+    check_accepted("{kind: Pod}", &["any(spec.volumes, .secret != nil && .secret.optional != true)"]);
+}
+
+#[test]
 fn nothing_is_divided_by_what_is_missing() {
     check(
         "{kind: Pod}",
