@@ -70,6 +70,21 @@ fn lists_in_lists_are_asked_one_by_one() {
 }
 
 #[test]
+fn a_text_is_looked_for_in_all_lists_of_a_list() {
+    check(
+        INGRESS,
+        &[(
+            "any(object.spec.rules, .host not in map(object.spec.tls, .hosts))",
+            "`flatten(map(object.spec.tls, .hosts))` to have the elements of all of them",
+        )],
+    );
+    check(
+        "{kind: ResourceQuota}",
+        &[("object.spec.hard.requests.cpu > \"10\"", "`object.spec.hard[\"requests.cpu\"]` if that is the key")],
+    );
+}
+
+#[test]
 fn a_regular_expression_between_slashes_is_a_text() {
     check(
         "{kind: Pod}",
