@@ -28,6 +28,7 @@ mod reversed;
 mod tests;
 mod through;
 mod unfound;
+mod wildcards;
 mod words;
 
 use crate::{

@@ -19,6 +19,8 @@ pub struct Schema {
     defaults: Arc<HashMap<&'static str, &'static str>>,
     implied: &'static [&'static str],
     word_defaults: &'static [(&'static str, Option<&'static str>)],
+    /// Lists in which `*` stands for everything, by their names.
+    wildcards: &'static [&'static str],
     /// What fields that are true or false count as where they are missing. Those that are not named count as false.
     truth_defaults: Option<&'static [(&'static str, Option<bool>)]>,
     /// Fields of which more is known here than where their objects were added.
@@ -369,6 +371,16 @@ impl Schema {
     pub(crate) fn truth_default_of(&self, field: &str) -> Option<Option<bool>> {
         let named = self.truth_defaults?.iter().find(|(name, _)| *name == field);
         Some(named.map_or(Some(false), |(_, default)| *default))
+    }
+
+    /// Says in which lists `*` stands for everything, by their names.
+    pub fn set_wildcards(&mut self, lists: &'static [&'static str]) {
+        self.wildcards = lists;
+    }
+
+    /// Whether `*` stands for everything in a list of this name.
+    pub(crate) fn has_wildcard(&self, list: &str) -> bool {
+        self.wildcards.contains(&list)
     }
 
     /// What is meant by exactly this path.

@@ -138,6 +138,9 @@ const TRUTH_DEFAULTS: [(&str, Option<bool>); 9] = [
     ("runAsNonRoot", None),
 ];
 
+/// Lists in which `*` stands for everything: those of the rules of roles and webhooks.
+const WILDCARDS: [&str; 5] = ["verbs", "resources", "apiGroups", "apiVersions", "operations"];
+
 /// Objects that Kubernetes takes for empty where they are left out. A container without a security context runs as somebody; one without a
 /// probe has none.
 const IMPLIED: [&str; 10] = [
@@ -199,6 +202,7 @@ impl Types {
         builder.schema.set_defaults(DEFAULTS);
         builder.schema.set_word_defaults(&WORD_DEFAULTS);
         builder.schema.set_truth_defaults(&TRUTH_DEFAULTS);
+        builder.schema.set_wildcards(&WILDCARDS);
         builder.schema.set_implied(&IMPLIED);
         builder.add_table();
         let metadata = builder.add_metadata();

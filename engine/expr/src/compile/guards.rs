@@ -244,9 +244,14 @@ impl<'s> Compiler<'s> {
 
     /// Whether something speaks of the element of a predicate.
     fn has_item(&self, id: Id) -> bool {
+        self.has(id, |id| matches!(self.tree.kind(id), Syntax::Pointer(_)))
+    }
+
+    /// Whether a part of something is such.
+    pub(super) fn has(&self, id: Id, is_such: impl Fn(Id) -> bool) -> bool {
         let mut rest = vec![id];
         while let Some(id) = rest.pop() {
-            if matches!(self.tree.kind(id), Syntax::Pointer(_)) {
+            if is_such(id) {
                 return true;
             }
             self.tree.kind(id).each_child(|child| rest.push(child));

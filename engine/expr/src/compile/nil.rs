@@ -249,7 +249,7 @@ impl<'s> Compiler<'s> {
     }
 
     /// Whether the expression may be true because these two are equal, or one is in the other, rather than because they are not.
-    fn is_claimed(&self, left: Id, right: Id) -> bool {
+    pub(super) fn is_claimed(&self, left: Id, right: Id) -> bool {
         let tree = self.tree;
         let mut declared: Vec<(&str, Id)> = Vec::new();
         let mut rest = vec![(tree.root, true)];

@@ -235,6 +235,7 @@ impl<'s> Compiler<'s> {
                     self.warn_of_either(*at, *operator, (left_id, &left), (*right_id, &right));
                     self.warn_of_letters(*at, *operator, (left_id, &left), (*right_id, &right));
                     self.warn_of_nothing_alike(*at, *operator, (left_id, &left), (*right_id, &right));
+                    self.warn_of_wildcard(*at, *operator, (left_id, &left), (*right_id, &right));
                     self.warn_of_reversal(*at, *operator, left_id, (*right_id, &right));
                     self.relation(*at, *operator, (left_id, left), (*right_id, right))?
                 }

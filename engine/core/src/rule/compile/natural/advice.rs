@@ -2,6 +2,7 @@
 
 use super::{DEPLOYMENT, INGRESS, POLICY, check, check_accepted, check_warned};
 
+const ROLE: &str = "{group: rbac.authorization.k8s.io, kind: ClusterRole}";
 const HPA: &str = "{group: autoscaling, kind: HorizontalPodAutoscaler}";
 
 #[test]
@@ -81,6 +82,32 @@ fn a_text_is_looked_for_in_all_lists_of_a_list() {
     check(
         "{kind: ResourceQuota}",
         &[("object.spec.hard.requests.cpu > \"10\"", "`object.spec.hard[\"requests.cpu\"]` if that is the key")],
+    );
+}
+
+#[test]
+fn a_star_stands_for_everything() {
+    check_warned(
+        ROLE,
+        &[
+            (r#"any(object.rules, "secrets" in .resources)"#, r#"write `any(.resources, # in ["secrets", "*"])`"#),
+            (r#"any(object.rules, any(.verbs, # in ["get", "list"]))"#, r#"write `# in ["get", "list", "*"]`"#),
+            (r#"any(object.rules, any(.verbs, # == "bind"))"#, r#"write `# in ["bind", "*"]`"#),
+            (
+                r#"any(object.rules, "*" in .verbs && "secrets" in .resources)"#,
+                r#""*" in `resources` stands for everything, and this rule does not ask for it"#,
+            ),
+        ],
+    );
+    check_accepted(
+        ROLE,
+        &[
+            r#"any(object.rules, "*" in .verbs)"#,
+            r#"any(object.rules, "get" in .verbs || "*" in .verbs)"#,
+            r#"any(object.rules, any(.resources, # in ["secrets", "*"]))"#,
+            r#"none(object.rules, "get" in .verbs)"#,
+            r#"any(object.rules, "a" in .resourceNames)"#,
+        ],
     );
 }
 
