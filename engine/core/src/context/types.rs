@@ -159,6 +159,10 @@ const IMPLIED: [&str; 10] = [
 /// Fields that are a number, or a text such as "25%" or the name of a port.
 const INT_OR_TEXT: [&str; 5] = ["maxSurge", "maxUnavailable", "minAvailable", "port", "targetPort"];
 
+/// Fields that are one of a few texts, as Kubernetes checks and its API server does not describe.
+const WORDS: [(&str, &str, &str); 2] =
+    [("RoleRef", "kind!", "text(ClusterRole|Role)"), ("rbac/v1/Subject", "kind!", "text(Group|ServiceAccount|User)")];
+
 /// Fields of Kubernetes, and maps of texts, of which no text has a `*` or a `?` in it: names of objects, labels, images, and users.
 const UNPATTERNED: [&str; 24] = [
     "name",
@@ -299,7 +303,8 @@ impl Builder {
             while let Some((field, shape)) =
                 lines.next_if(|line| line.contains(' ')).and_then(|line| line.trim_start().split_once(' '))
             {
-                let mut shape = self.shape(shape);
+                let words = WORDS.iter().find(|(of, known, _)| *of == name && *known == field);
+                let mut shape = self.shape(words.map_or(shape, |(.., words)| words));
                 if let ("selector", Shape::Map { never_nil, .. }) = (field, &mut shape) {
                     // A Service without a selector selects nothing, and a lookup with an empty one would find everything.
                     *never_nil = false;

@@ -2,6 +2,7 @@
 
 use super::{DEPLOYMENT, INGRESS, POLICY, check, check_accepted, check_warned};
 
+const ROLE_BINDING: &str = "{group: rbac.authorization.k8s.io, kind: RoleBinding}";
 const ROLE: &str = "{group: rbac.authorization.k8s.io, kind: ClusterRole}";
 const HPA: &str = "{group: autoscaling, kind: HorizontalPodAutoscaler}";
 
@@ -82,6 +83,33 @@ fn a_text_is_looked_for_in_all_lists_of_a_list() {
     check(
         "{kind: ResourceQuota}",
         &[("object.spec.hard.requests.cpu > \"10\"", "`object.spec.hard[\"requests.cpu\"]` if that is the key")],
+    );
+}
+
+#[test]
+fn what_can_never_be_in_a_list_is_told() {
+    check(
+        "{kind: PersistentVolumeClaim}",
+        &[(
+            r#""readWriteMany" in object.spec.accessModes"#,
+            r#"never "readWriteMany": it is "ReadOnlyMany" or "ReadWriteMany""#,
+        )],
+    );
+    check(
+        POLICY,
+        &[(r#""egress" not in object.spec.policyTypes"#, r#"it is "Egress" or "Ingress", did you mean `Egress`?"#)],
+    );
+    check(
+        ROLE_BINDING,
+        &[(r#"object.roleRef.kind == "clusterRole""#, r#"never "clusterRole": it is "ClusterRole" or "Role""#)],
+    );
+    check(
+        ROLE_BINDING,
+        &[(r#"any(object.subjects, .kind == "group")"#, r#"it is "Group" or "ServiceAccount" or "User""#)],
+    );
+    check_accepted(
+        "{kind: PersistentVolumeClaim}",
+        &[r#""ReadWriteMany" in object.spec.accessModes"#, r#""a" in ["a", metadata.name]"#],
     );
 }
 
