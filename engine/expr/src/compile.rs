@@ -5,9 +5,12 @@
 
 mod absences;
 mod advice;
+mod booleans;
 mod calls;
 mod constants;
 mod contradictions;
+mod divisors;
+mod either;
 mod elsewhere;
 mod form;
 mod guards;
@@ -25,6 +28,7 @@ mod reversed;
 mod tests;
 mod through;
 mod unfound;
+mod wildcards;
 mod words;
 
 use crate::{
@@ -77,6 +81,7 @@ pub fn compile(source: &str, schema: &Schema, mode: Mode) -> Result<Program, Err
         empty_tests: Vec::new(),
         negated: Vec::new(),
         unsure: Vec::new(),
+        dividing: Vec::new(),
         compared: Vec::new(),
         facts: Facts::default(),
         calls: Vec::new(),
@@ -85,7 +90,9 @@ pub fn compile(source: &str, schema: &Schema, mode: Mode) -> Result<Program, Err
         unchecked: 0,
     };
     let typed = compiler.value(tree.root)?;
-    let hidden = compiler.refuse_hidden(tree.root, &typed).err();
+    let is_there = compiler.refuse_either_truth(tree.root, &typed, true);
+    compiler.warn_of_truth(tree.root, &typed, true);
+    let hidden = compiler.refuse_hidden(tree.root, &typed).and(is_there).err();
     let Typed { op: root, known } = typed;
     let no_condition = (!known.form.may_be_bool()).then(|| {
         if let Some(hidden) = hidden {
@@ -160,6 +167,8 @@ struct Compiler<'s> {
     negated: Vec<u32>,
     /// The arguments of calls of the host that may be missing, and that nobody asks for.
     unsure: Vec<Unsure>,
+    /// What divisors around the node that is visited are read from.
+    dividing: Vec<Id>,
     /// What texts with computed fields, and those fields, are compared with, if the schema wants that.
     compared: Vec<Compared>,
     facts: Facts,
@@ -365,6 +374,8 @@ impl<'s> Compiler<'s> {
     fn conditional(&mut self, at: u32, condition: Id, yes: Id, no: Id) -> Result<Typed<'s>, Error> {
         let (condition_id, condition_at) = (condition, self.at(condition));
         let condition = self.value(condition)?;
+        self.refuse_either_truth(condition_id, &condition, true)?;
+        self.warn_of_truth(condition_id, &condition, true);
         if !condition.known.may_be(Type::BOOL) {
             let kind = condition.known.kind;
             return Err(self.error(condition_at, format!("a condition must be true or false, and this is {kind}")));

@@ -19,6 +19,10 @@ pub struct Schema {
     defaults: Arc<HashMap<&'static str, &'static str>>,
     implied: &'static [&'static str],
     word_defaults: &'static [(&'static str, Option<&'static str>)],
+    /// Lists in which `*` stands for everything, by their names.
+    wildcards: &'static [&'static str],
+    /// What fields that are true or false count as where they are missing. Those that are not named count as false.
+    truth_defaults: Option<&'static [(&'static str, Option<bool>)]>,
     /// Fields of which more is known here than where their objects were added.
     narrowed: HashMap<(ObjectId, String), Field>,
     slots: u16,
@@ -355,6 +359,28 @@ impl Schema {
         let is_meant =
             |(name, word): &&(&str, Option<&str>)| *name == field && word.is_none_or(|word| words.contains(&word));
         self.word_defaults.iter().find(is_meant).map(|(_, word)| *word)
+    }
+
+    /// Says what fields that are true or false count as where they are missing, by their names: all others count as false. None: it depends
+    /// on other fields.
+    pub fn set_truth_defaults(&mut self, defaults: &'static [(&'static str, Option<bool>)]) {
+        self.truth_defaults = Some(defaults);
+    }
+
+    /// What a field that is true or false counts as where it is missing, if the host has said so. `Some(None)`: it depends on other fields.
+    pub(crate) fn truth_default_of(&self, field: &str) -> Option<Option<bool>> {
+        let named = self.truth_defaults?.iter().find(|(name, _)| *name == field);
+        Some(named.map_or(Some(false), |(_, default)| *default))
+    }
+
+    /// Says in which lists `*` stands for everything, by their names.
+    pub fn set_wildcards(&mut self, lists: &'static [&'static str]) {
+        self.wildcards = lists;
+    }
+
+    /// Whether `*` stands for everything in a list of this name.
+    pub(crate) fn has_wildcard(&self, list: &str) -> bool {
+        self.wildcards.contains(&list)
     }
 
     /// What is meant by exactly this path.

@@ -122,6 +122,25 @@ const WORD_DEFAULTS: [(&str, Option<&str>); 20] = [
     ("supplementalGroupsPolicy", Some("Merge")),
 ];
 
+/// What Kubernetes takes fields for that are true or false and are left out, where that is not false. Nothing where that depends on other
+/// fields.
+const TRUTH_DEFAULTS: [(&str, Option<bool>); 9] = [
+    ("automountServiceAccountToken", Some(true)),
+    ("enableServiceLinks", Some(true)),
+    ("allowPrivilegeEscalation", Some(true)),
+    ("hostUsers", Some(true)),
+    ("allocateLoadBalancerNodePorts", Some(true)),
+    ("attachRequired", Some(true)),
+    // Of an endpoint.
+    ("ready", Some(true)),
+    ("serving", Some(true)),
+    // The pod decides for its containers.
+    ("runAsNonRoot", None),
+];
+
+/// Lists in which `*` stands for everything: those of the rules of roles and webhooks.
+const WILDCARDS: [&str; 5] = ["verbs", "resources", "apiGroups", "apiVersions", "operations"];
+
 /// Objects that Kubernetes takes for empty where they are left out. A container without a security context runs as somebody; one without a
 /// probe has none.
 const IMPLIED: [&str; 10] = [
@@ -139,6 +158,10 @@ const IMPLIED: [&str; 10] = [
 
 /// Fields that are a number, or a text such as "25%" or the name of a port.
 const INT_OR_TEXT: [&str; 5] = ["maxSurge", "maxUnavailable", "minAvailable", "port", "targetPort"];
+
+/// Fields that are one of a few texts, as Kubernetes checks and its API server does not describe.
+const WORDS: [(&str, &str, &str); 2] =
+    [("RoleRef", "kind!", "text(ClusterRole|Role)"), ("rbac/v1/Subject", "kind!", "text(Group|ServiceAccount|User)")];
 
 /// Fields of Kubernetes, and maps of texts, of which no text has a `*` or a `?` in it: names of objects, labels, images, and users.
 const UNPATTERNED: [&str; 24] = [
@@ -182,6 +205,8 @@ impl Types {
         builder.schema.set_unpatterned(UNPATTERNED);
         builder.schema.set_defaults(DEFAULTS);
         builder.schema.set_word_defaults(&WORD_DEFAULTS);
+        builder.schema.set_truth_defaults(&TRUTH_DEFAULTS);
+        builder.schema.set_wildcards(&WILDCARDS);
         builder.schema.set_implied(&IMPLIED);
         builder.add_table();
         let metadata = builder.add_metadata();
@@ -278,7 +303,8 @@ impl Builder {
             while let Some((field, shape)) =
                 lines.next_if(|line| line.contains(' ')).and_then(|line| line.trim_start().split_once(' '))
             {
-                let mut shape = self.shape(shape);
+                let words = WORDS.iter().find(|(of, known, _)| *of == name && *known == field);
+                let mut shape = self.shape(words.map_or(shape, |(.., words)| words));
                 if let ("selector", Shape::Map { never_nil, .. }) = (field, &mut shape) {
                     // A Service without a selector selects nothing, and a lookup with an empty one would find everything.
                     *never_nil = false;

@@ -169,6 +169,9 @@ impl<'s> Compiler<'s> {
         {
             return Some(format!(": write `any({list}, .{text} != nil)`"));
         }
+        if object.is_array() && needle_kind.is_comparable(object.element()) {
+            return Some(format!(": write `flatten({list})` to have the elements of all of them"));
+        }
         let fields = self.fields_of(object, needle_kind)?;
         let needle = self.shown(needle);
         let written: Vec<String> = fields.iter().map(|field| format!("`any({list}, .{field} == {needle})`")).collect();

@@ -45,6 +45,7 @@ impl<'s> Compiler<'s> {
                 return Err(self.error(at, refusal.message));
             }
         };
+        self.refuse_either_arguments(builtin, &kinds, arguments, &typed)?;
         let mut ops = Vec::with_capacity(arguments.len());
         let mut knowns = Vec::with_capacity(arguments.len());
         for (index, typed) in typed.into_iter().enumerate() {
@@ -93,10 +94,12 @@ impl<'s> Compiler<'s> {
             return Ok(typed);
         }
         if typed.known.has_nil && builtin.needs_every_element() {
+            let mut shown: Vec<String> = arguments.iter().map(|argument| self.shown(*argument)).collect();
+            let list = std::mem::replace(&mut shown[index], format!("filter({}, # != nil)", self.shown(id)));
             let message = format!(
-                "elements of `{}` may be missing: write `?? …` where they are read, so that `{}` has all of them",
-                self.shown(id),
-                builtin.name
+                "elements of `{list}` may be missing: write `{}({})` to leave those out, or `?? …` where they are read",
+                builtin.name,
+                shown.join(", ")
             );
             return Err(self.error(typed.op.at, message));
         }

@@ -66,6 +66,12 @@ impl<'s> Compiler<'s> {
             element if element == "#" => String::new(),
             path => path,
         };
+        // The key of an amount may have a dot in it: `hard["requests.cpu"]`.
+        if let (Type::QUANTITY, Syntax::Member { base: map, property, .. }) = (base.known.kind, self.tree.kind(base_id))
+            && let Syntax::Text(key) = self.tree.kind(*property)
+        {
+            return Some(format!(": write `{}[\"{key}.{name}\"]` if that is the key", self.shown(*map)));
+        }
         // What the host says of this very path is right, however near another name is.
         let told = self.schema.hint(&path_of(&path, &fields[..1])).and_then(|_| self.hinted(&path, fields));
         if let Some(hint) = told {

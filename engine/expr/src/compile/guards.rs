@@ -1,9 +1,12 @@
 //! What conditions have found to be there, so that it is not in doubt behind them: `x != nil && x < 5`.
 
+use std::rc::Rc;
+
 use super::{Compiler, nil::holds};
 use crate::{
     ast::{Binary, Id, Kind as Syntax, Tree, Unary},
     builtins::{self, Builtin},
+    value::Amount,
 };
 
 /// A way from a name or an element down to a value.
@@ -18,14 +21,24 @@ enum From<'s> {
     Name(&'s str),
     /// The element of the predicate that is so many levels inside.
     Item(usize),
+    /// What no way leads to, as it is written, so many levels inside.
+    Written(usize, String),
 }
 
-#[derive(Debug, Eq, PartialEq)]
+/// What is known of every element of a list, because others were left out: the way down from the element.
+#[derive(Clone, Debug)]
+pub(super) struct Found<'s>(Rc<[Step<'s>]>);
+
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum Step<'s> {
     Field(&'s str),
     Index(i64),
-    /// No further, and it is a whole number.
+    /// No further, and it is no text.
     Number,
+    /// No further, and it is no number.
+    Text,
+    /// No further, and it is not 0.
+    NotZero,
 }
 
 /// What a condition asks whether it is there.
@@ -39,11 +52,30 @@ pub(super) enum Asked<'s> {
 /// A condition, and how it turned out.
 type Supposed = (Id, bool);
 
-impl Way<'_> {
-    /// Says that a whole number is there.
-    fn number(mut self) -> Self {
-        self.steps.push(Step::Number);
+impl Found<'_> {
+    /// Whether it says that the element itself is there.
+    pub(super) fn is_there(&self) -> bool {
+        !self.0.last().is_some_and(|step| step.is_of_value())
+    }
+}
+
+impl Step<'_> {
+    /// Whether it leads no further, and says something of the value.
+    fn is_of_value(self) -> bool {
+        matches!(self, Step::Number | Step::Text | Step::NotZero)
+    }
+}
+
+impl<'s> Way<'s> {
+    /// Says something of what is there, if anything is.
+    fn with(mut self, step: Step<'s>) -> Self {
+        self.steps.push(step);
         self
+    }
+
+    /// Whether it says that something is there, and not only what it is.
+    fn is_there(&self) -> bool {
+        !self.steps.last().is_some_and(|step| step.is_of_value())
     }
 
     /// Whether it leads to the same field as another one, of the same object as it was before, or by a shorter name.
@@ -73,7 +105,7 @@ impl<'s> Compiler<'s> {
         while let Some((id, truth)) = conditions.pop() {
             match tree.kind(id) {
                 Syntax::Unary(Unary::Not { .. }, inner) => conditions.push((*inner, !truth)),
-                Syntax::Chain(inner) => conditions.push((*inner, truth)),
+                Syntax::Chain(inner) | Syntax::Predicate(inner) => conditions.push((*inner, truth)),
                 Syntax::Binary(Binary::And { .. }, left, right) if truth => {
                     conditions.extend([(*left, true), (*right, true)]);
                 }
@@ -117,8 +149,8 @@ impl<'s> Compiler<'s> {
                     if !self.may_be_missing(one, other, is_equal) {
                         self.add_present(without_default(tree, one));
                     }
-                    if is_equal && matches!(tree.kind(other), Syntax::Text(name) if name.as_ref() == "int") {
-                        self.add_number(one);
+                    if let Syntax::Text(name) = tree.kind(other) {
+                        self.add_type(one, name, is_equal);
                     }
                     // `xs != nil` and `xs != []` say of a list that it has an element.
                     if !is_equal && self.empty_tests.contains(&one) {
@@ -150,6 +182,7 @@ impl<'s> Compiler<'s> {
         }
         if operator.is_ordering() || matches!(operator, Binary::Equal | Binary::NotEqual) {
             self.suppose_length(operator, left, right, truth);
+            self.suppose_number(operator, left, right, truth);
         }
     }
 
@@ -177,6 +210,81 @@ impl<'s> Compiler<'s> {
             if let ([list], true) = (&arguments[..], holds_for_none != truth) {
                 self.add_filled(*list);
             }
+        }
+    }
+
+    /// Notes what is not 0 if `x > 0`, `(x ?? 0) != 0` and the like turned out so, and that it is there if its default would not do.
+    fn suppose_number(&mut self, operator: Binary, left: Id, right: Id, truth: bool) {
+        let tree = self.tree;
+        for (one, other, is_left) in [(left, right, true), (right, left, false)] {
+            let (None, Some(bound)) = (number_of(tree, one), number_of(tree, other)) else { continue };
+            let excludes = |number: f64| {
+                let (a, b) = if is_left { (number, bound) } else { (bound, number) };
+                holds(operator, a, b).is_some_and(|holds| holds != truth)
+            };
+            let value = without_default(tree, one);
+            if excludes(0.0) {
+                let ways = [self.way_or_written(one), self.way_or_written(value)];
+                self.present.extend(ways.map(|way| way.with(Step::NotZero)));
+            }
+            if let Syntax::Binary(Binary::Coalesce, _, default) = tree.kind(one)
+                && number_of(tree, *default).is_some_and(excludes)
+            {
+                self.add_present(value);
+            }
+        }
+    }
+
+    fn way_or_written(&self, id: Id) -> Way<'s> {
+        self.way(id).unwrap_or_else(|| {
+            let level = if self.has_item(id) { self.scopes.len() } else { 0 };
+            Way { from: From::Written(level, self.shown(id)), steps: Vec::new() }
+        })
+    }
+
+    /// Whether something speaks of the element of a predicate.
+    fn has_item(&self, id: Id) -> bool {
+        self.has(id, |id| matches!(self.tree.kind(id), Syntax::Pointer(_)))
+    }
+
+    /// Whether a part of something is such.
+    pub(super) fn has(&self, id: Id, is_such: impl Fn(Id) -> bool) -> bool {
+        let mut rest = vec![id];
+        while let Some(id) = rest.pop() {
+            if is_such(id) {
+                return true;
+            }
+            self.tree.kind(id).each_child(|child| rest.push(child));
+        }
+        false
+    }
+
+    /// Whether something is known not to be 0, if it is there.
+    pub(super) fn is_not_zero(&self, id: Id) -> bool {
+        let tree = self.tree;
+        if let Some(number) = number_of(tree, id) {
+            return number != 0.0;
+        }
+        if self.present.contains(&self.way_or_written(id).with(Step::NotZero)) {
+            return true;
+        }
+        match tree.kind(id) {
+            Syntax::Binary(Binary::Coalesce, first, second) => {
+                self.is_not_zero(*first) && (self.is_present(*first) || self.is_not_zero(*second))
+            }
+            Syntax::Identifier(name) => self.variable(name).is_some_and(|variable| self.is_counted(variable.value)),
+            _ => self.is_counted(id),
+        }
+    }
+
+    /// Whether something is a number other than 0, or the length of a list that has an element.
+    fn is_counted(&self, id: Id) -> bool {
+        match self.tree.kind(id) {
+            Syntax::Builtin { name: "len", arguments } => {
+                let filled = arguments.first().and_then(|list| self.way(*list)).map(|way| way.with(Step::Index(0)));
+                filled.is_some_and(|filled| self.present.contains(&filled))
+            }
+            _ => number_of(self.tree, id).is_some_and(|number| number != 0.0),
         }
     }
 
@@ -233,17 +341,33 @@ impl<'s> Compiler<'s> {
         self.present.extend(self.way(id));
     }
 
-    /// Notes that something is a whole number, if this is its type.
-    fn add_number(&mut self, type_of: Id) {
+    /// Notes whether something is a number or a text, if its type is compared with one of these.
+    fn add_type(&mut self, type_of: Id, name: &str, is_equal: bool) {
         let Syntax::Builtin { name: "type", arguments } = self.tree.kind(type_of) else { return };
-        let ways = arguments.iter().filter_map(|argument| self.way(*argument));
-        let numbers: Vec<Way<'s>> = ways.map(Way::number).collect();
-        self.present.extend(numbers);
+        let Some(way) = arguments.first().and_then(|argument| self.way(*argument)) else { return };
+        let step = match (name, is_equal) {
+            ("int", true) | ("string", false) => Step::Number,
+            ("string", true) | ("int", false) => Step::Text,
+            _ => return,
+        };
+        self.present.push(way.with(step));
+        if is_equal {
+            arguments.iter().for_each(|argument| self.add_present(*argument));
+        }
     }
 
-    /// Whether something was found to be a whole number.
+    /// Whether something was found to be no text.
     pub(super) fn is_number(&self, id: Id) -> bool {
-        self.way(id).is_some_and(|way| self.present.contains(&way.number()))
+        self.is_found(id, Step::Number)
+    }
+
+    /// Whether something was found to be no number.
+    pub(super) fn is_text(&self, id: Id) -> bool {
+        self.is_found(id, Step::Text)
+    }
+
+    fn is_found(&self, id: Id, step: Step<'s>) -> bool {
+        self.way(without_default(self.tree, id)).is_some_and(|way| self.present.contains(&way.with(step)))
     }
 
     /// Notes that a list has a first and a last element.
@@ -256,11 +380,27 @@ impl<'s> Compiler<'s> {
         }
     }
 
+    /// What a condition says of the element of the predicate that it is the body of, if it turns out to be true.
+    pub(super) fn supposed_of_item(&mut self, body: Id) -> Vec<Found<'s>> {
+        let mark = self.present.len();
+        self.suppose(body, true);
+        let item = From::Item(self.scopes.len());
+        self.present.drain(mark..).filter(|way| way.from == item).map(|way| Found(way.steps.into())).collect()
+    }
+
+    /// Notes what is known of each element of the list that the innermost predicate goes through.
+    pub(super) fn add_found(&mut self, found: &[Found<'s>]) {
+        let level = self.scopes.len();
+        let way = |found: &Found<'s>| Way { from: From::Item(level), steps: found.0.to_vec() };
+        self.present.extend(found.iter().map(way));
+    }
+
     /// Whether something was found to be there. What has a field or an element is there too.
     pub(super) fn is_present(&self, id: Id) -> bool {
         !self.present.is_empty()
             && self.way(id).is_some_and(|way| {
-                self.present.iter().any(|known| known.from == way.from && known.steps.starts_with(&way.steps))
+                let leads_there = |known: &Way<'s>| known.from == way.from && known.steps.starts_with(&way.steps);
+                self.present.iter().any(|known| known.is_there() && leads_there(known))
             })
     }
 
@@ -298,10 +438,21 @@ impl<'s> Compiler<'s> {
 }
 
 /// What `x ?? default` is about.
-fn without_default(tree: &Tree<'_>, id: Id) -> Id {
+pub(super) fn without_default(tree: &Tree<'_>, id: Id) -> Id {
     match tree.kind(id) {
         Syntax::Binary(Binary::Coalesce, first, _) => *first,
         _ => id,
+    }
+}
+
+/// The number that is written, also as an amount, as far as its order with 0 and other numbers of the same expression goes.
+pub(super) fn number_of(tree: &Tree<'_>, id: Id) -> Option<f64> {
+    match tree.kind(id) {
+        Syntax::Integer(number) => Some(*number as f64),
+        Syntax::Float(number) => Some(*number),
+        Syntax::Text(text) => Amount::parse(text).map(|amount| amount.ratio(Amount::of_int(1))),
+        Syntax::Unary(Unary::Minus, inner) => number_of(tree, *inner).map(|number| -number),
+        _ => None,
     }
 }
 

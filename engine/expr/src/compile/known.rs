@@ -1,6 +1,11 @@
 //! What is known of a value before there is one.
 
-use super::form::{Form, type_of};
+use std::rc::Rc;
+
+use super::{
+    form::{Form, type_of},
+    guards::Found,
+};
 use crate::{facts::Read, schema::Shape, types::Type};
 
 #[derive(Clone, Debug)]
@@ -12,6 +17,8 @@ pub(super) struct Known<'s> {
     pub(super) may_be_nil: bool,
     /// Whether elements of it may be nil. Those of documents are not.
     pub(super) has_nil: bool,
+    /// What is known of each of its elements, because others were left out of it.
+    pub(super) found: Rc<[Found<'s>]>,
     /// The part of a root that the value is, as long as nobody has used it.
     pub(super) origin: Option<Read>,
 }
@@ -23,6 +30,7 @@ impl<'s> Known<'s> {
             form: Form::of(kind),
             may_be_nil: kind.is_unknown() || kind.is_nil(),
             has_nil: false,
+            found: Rc::default(),
             origin: None,
         }
     }
@@ -33,12 +41,14 @@ impl<'s> Known<'s> {
 
     pub(super) fn shaped(shape: &'s Shape, origin: Option<Read>) -> Self {
         let never_nil = matches!(shape, Shape::List { never_nil: true, .. } | Shape::Map { never_nil: true, .. });
-        Self { kind: type_of(shape), form: Form::shaped(shape), may_be_nil: !never_nil, has_nil: false, origin }
+        let kind = type_of(shape);
+        let form = Form::shaped(shape);
+        Self { kind, form, may_be_nil: !never_nil, has_nil: false, found: Rc::default(), origin }
     }
 
     /// A value of a form that is read somewhere.
     pub(super) fn read(form: Form<'s>) -> Self {
-        Self { kind: form.kind(), form, may_be_nil: true, has_nil: false, origin: None }
+        Self { kind: form.kind(), form, may_be_nil: true, has_nil: false, found: Rc::default(), origin: None }
     }
 
     /// An element of a value.

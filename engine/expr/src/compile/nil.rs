@@ -1,13 +1,15 @@
 //! What may be missing. A rule that compiles cannot fail because something is: where nothing can be done with nil, and where an
 //! answer without a value would be a hole in the rule, its author has to say what is meant.
 
+use std::collections::HashSet;
+
 use super::{
     Compiler, Typed,
     form::{Form, Member},
     operators::name_of,
 };
 use crate::{
-    ast::{Binary, Id, Kind as Syntax},
+    ast::{Binary, Id, Kind as Syntax, Unary},
     error::Error,
     print::{written, written_operand},
     program::{Constant, Kind, Op},
@@ -44,6 +46,9 @@ impl<'s> Compiler<'s> {
     /// Says that an operand may be missing, with this in its place.
     pub(super) fn missing(&self, id: Id, operand: &Typed<'s>, default: &str, whole: impl Fn(&str) -> String) -> Error {
         let text = self.shown(id);
+        if self.dividing.contains(&id) {
+            return self.missing_divisor(id, operand, &whole(&text));
+        }
         let replaced = whole(&format!("{text} ?? {default}"));
         if default.contains("1970") {
             // A date that is long ago has passed, which is seldom meant of what has none.
@@ -167,7 +172,7 @@ impl<'s> Compiler<'s> {
 
     /// A condition on fields that are given a value, behind the question whether there is what they are fields of: without a probe nobody waits
     /// 0 seconds for it.
-    fn within(&self, fields: &[Id], condition: String) -> String {
+    pub(super) fn within(&self, fields: &[Id], condition: String) -> String {
         let mut bases: Vec<String> =
             fields.iter().filter_map(|field| self.doubtful_base(*field)).map(|base| self.shown(base)).collect();
         bases.dedup();
@@ -205,31 +210,7 @@ impl<'s> Compiler<'s> {
         }
     }
 
-    /// Refuses to divide by what may be missing. Whatever it would be taken for, the quotient would say nothing.
-    pub(super) fn require_divisor(&self, operator: Binary, id: Id, divisor: &Typed<'s>) -> Result<(), Error> {
-        let is_division = matches!(operator, Binary::Divide | Binary::Modulo);
-        if self.strict || !is_division {
-            return Ok(());
-        }
-        let asked = match &divisor.op.kind {
-            _ if divisor.known.may_be_nil && self.default_of(id).is_none() && !divisor.known.kind.is_nil() => id,
-            // The remainder by 0 fails.
-            Kind::Coalesce { second, .. } if is_zero(second) && operator == Binary::Modulo => {
-                match self.tree.kind(id) {
-                    Syntax::Binary(Binary::Coalesce, first, _) => *first,
-                    _ => id,
-                }
-            }
-            _ => return Ok(()),
-        };
-        let text = self.shown(asked);
-        let message = format!(
-            "`{text}` may be missing, and nothing can be divided by that: write `{text} != nil && …` before it"
-        );
-        Err(self.error(divisor.op.at, message))
-    }
-
-    /// Warns of `x == y` where both may be missing: then they are equal, and whoever leaves both out is refused.
+    /// Warns of `x == y`, and of `x in ys`, where both may be missing: then they are equal, and whoever leaves both out is refused.
     pub(super) fn warn_of_nothing_alike(
         &mut self,
         at: u32,
@@ -237,13 +218,21 @@ impl<'s> Compiler<'s> {
         (left_id, left): (Id, &Typed<'s>),
         (right_id, right): (Id, &Typed<'s>),
     ) {
-        let are_doubtful = left.known.may_be_nil && right.known.may_be_nil;
-        if self.strict
-            || operator != Binary::Equal
-            || !are_doubtful
-            || self.is_asked(left_id)
-            || self.is_asked(right_id)
-        {
+        let is_equal = operator == Binary::Equal && right.known.may_be_nil && !self.is_asked(right_id);
+        let is_listed = matches!(self.tree.kind(right_id), Syntax::Array(_));
+        let is_in = operator == Binary::In && right.known.has_nil && !is_listed;
+        if self.strict || !is_equal && !is_in || !left.known.may_be_nil || self.is_asked(left_id) {
+            return;
+        }
+        if is_in {
+            if self.is_claimed(left_id, right_id) {
+                let (needle, list) = (self.shown(left_id), self.shown(right_id));
+                let message = format!(
+                    "`{needle}` may be missing, and so may elements of `{list}`, and then it is one of them: write \
+                     `{needle} != nil && {needle} in {list}` to leave out what has none"
+                );
+                self.warn(at, message);
+            }
             return;
         }
         let (Some(one), Some(other)) = (self.way(left_id), self.way(right_id)) else { return };
@@ -259,19 +248,67 @@ impl<'s> Compiler<'s> {
         self.warn(at, message);
     }
 
-    /// Whether the expression may be true because these two are equal, rather than because they are not.
-    fn is_claimed(&self, left: Id, right: Id) -> bool {
-        let mut rest = vec![self.tree.root];
-        while let Some(id) = rest.pop() {
-            match self.tree.kind(id) {
-                Syntax::Binary(Binary::Equal, one, other) if (*one, *other) == (left, right) => return true,
-                Syntax::Binary(Binary::And { .. } | Binary::Or { .. }, one, other) => rest.extend([*one, *other]),
-                Syntax::Let { body, .. } | Syntax::Predicate(body) => rest.push(*body),
-                Syntax::Builtin { name: "any", arguments } => rest.extend(arguments.get(1)),
+    /// Whether the expression may be true because these two are equal, or one is in the other, rather than because they are not.
+    pub(super) fn is_claimed(&self, left: Id, right: Id) -> bool {
+        let tree = self.tree;
+        let mut declared: Vec<(&str, Id)> = Vec::new();
+        let mut rest = vec![(tree.root, true)];
+        let mut seen: HashSet<(u32, bool)> = HashSet::new();
+        while let Some((id, truth)) = rest.pop() {
+            // A variable may be named as often as one likes, also by others.
+            if !seen.insert((id.0, truth)) {
+                continue;
+            }
+            match tree.kind(id) {
+                Syntax::Binary(Binary::Equal | Binary::In, one, other) if (*one, *other) == (left, right) && truth => {
+                    return true;
+                }
+                Syntax::Binary(Binary::And { .. } | Binary::Or { .. }, one, other) => {
+                    rest.extend([(*one, truth), (*other, truth)]);
+                }
+                Syntax::Unary(Unary::Not { .. }, inner) => rest.push((*inner, !truth)),
+                Syntax::Binary(operator, one, other) => rest.extend(self.is_filled_if(*operator, *one, *other, truth)),
+                Syntax::Let { name, value, body } => {
+                    declared.push((name, *value));
+                    rest.push((*body, truth));
+                }
+                Syntax::Identifier(name) => {
+                    rest.extend(
+                        declared.iter().rev().find(|(known, _)| known == name).map(|(_, value)| (*value, truth)),
+                    );
+                }
+                Syntax::Conditional { yes, no, .. } => rest.extend([(*yes, truth), (*no, truth)]),
+                Syntax::Predicate(body) => rest.push((*body, truth)),
+                Syntax::Builtin { name: "any" | "filter" | "find" | "count", arguments } => {
+                    rest.extend(arguments.get(1).map(|body| (*body, truth)));
+                }
+                Syntax::Builtin { name: "none", arguments } => {
+                    rest.extend(arguments.get(1).map(|body| (*body, !truth)));
+                }
                 _ => {}
             }
         }
         false
+    }
+
+    /// What has an element, or is there, if `len(x) > 0`, `count(…) != 0`, `find(…) != nil` and the like turn out so, and whether it has one.
+    fn is_filled_if(&self, operator: Binary, left: Id, right: Id, truth: bool) -> Option<(Id, bool)> {
+        let tree = self.tree;
+        let list = |id: Id| match tree.kind(id) {
+            Syntax::Builtin { name: "len", arguments } => arguments.first().copied(),
+            Syntax::Builtin { name: "count" | "find" | "filter", .. } | Syntax::Identifier(_) => Some(id),
+            _ => None,
+        };
+        let (one, other, is_left) =
+            list(left).map(|list| (list, right, true)).or_else(|| Some((list(right)?, left, false)))?;
+        let for_none = match tree.kind(other) {
+            Syntax::Nil => holds(operator, 0, 0),
+            Syntax::Array(elements) if elements.is_empty() => holds(operator, 0, 0),
+            Syntax::Integer(number) if is_left => holds(operator, 0, *number),
+            Syntax::Integer(number) => holds(operator, *number, 0),
+            _ => None,
+        };
+        for_none.map(|for_none| (one, for_none != truth))
     }
 
     /// Refuses `x == ""` where `x` may be missing: what is missing is not "", and whoever leaves the field out would pass.
@@ -352,68 +389,19 @@ impl<'s> Compiler<'s> {
     /// What a number counts as where it is missing, if the host has said so.
     pub(super) fn default_of(&self, id: Id) -> Option<&'static str> {
         let name = self.last_name(id)?;
+        if self.is_of_status(id) { None } else { self.schema.default_of(name) }
+    }
+
+    /// Whether something is a part of a status: what is there is told, and nobody decides what it is without it.
+    pub(super) fn is_of_status(&self, id: Id) -> bool {
         let mut node = id;
         while let Syntax::Member { base, .. } = self.tree.kind(node) {
-            // What is there is counted, and nobody decides what it is without it.
             if self.last_name(*base) == Some("status") {
-                return None;
+                return true;
             }
             node = *base;
         }
-        self.schema.default_of(name)
-    }
-
-    /// Refuses an order of what may be a number and may be a text such as "25%" or the name of a port: the order would fail when it is asked for.
-    pub(super) fn refuse_either(
-        &self,
-        operator: Binary,
-        (left_id, left): (Id, &Typed<'s>),
-        (right_id, right): (Id, &Typed<'s>),
-    ) -> Result<(), Error> {
-        let is_either = |typed: &Typed<'s>| {
-            let forms = typed.known.form.alternatives();
-            let has = |kind: Type| forms.iter().any(|form| matches!(form, Form::Plain(plain) if *plain == kind));
-            forms.len() == 2 && has(Type::INT) && has(Type::TEXT)
-        };
-        let (id, operand, other) = match (is_either(left), is_either(right)) {
-            _ if self.strict || !operator.is_ordering() => return Ok(()),
-            (true, false) => (left_id, left, right_id),
-            (false, true) => (right_id, right, left_id),
-            _ => return Ok(()),
-        };
-        if self.is_number(id) {
-            return Ok(());
-        }
-        let (text, other_text, sign) = (self.shown(id), self.shown(other), name_of(operator));
-        let (left_text, right_text) = (self.shown(left_id), self.shown(right_id));
-        if self.last_name(id).is_some_and(|name| name.to_lowercase().ends_with("port")) {
-            let compared = if id == left_id {
-                format!("{text} {sign} {other_text}")
-            } else {
-                format!("{other_text} {sign} {text}")
-            };
-            let message = format!(
-                "`{text}` may be a number, or the name of a port, which has no such order: write `type({text}) == \"int\" && {compared}`"
-            );
-            return Err(self.error(operand.op.at, message));
-        }
-        let is_none = id == left_id
-            && matches!(
-                (operator, self.tree.kind(other)),
-                (Binary::Less, Syntax::Integer(1)) | (Binary::LessOrEqual, Syntax::Integer(0))
-            );
-        let number = format!("int(trimSuffix(string({text} ?? 0), \"%\"))");
-        let compared = if id == left_id {
-            format!("{number} {sign} {other_text}")
-        } else {
-            format!("{other_text} {sign} {number}")
-        };
-        let none = if is_none { format!("`{text} in [0, \"0%\"]`, ") } else { String::new() };
-        let message = format!(
-            "`{text}` may be a number, or a text such as \"25%\", which has no such order: write {none}\
-             `type({text}) == \"int\" && {left_text} {sign} {right_text}` to leave out such texts, or `{compared}` to compare the number alone"
-        );
-        Err(self.error(operand.op.at, message))
+        false
     }
 
     /// A part of the expression, as it would be written inside another one.
@@ -445,7 +433,7 @@ fn is_zero(op: &Op) -> bool {
 }
 
 /// Whether a relation holds between two numbers. Nothing for other operators.
-pub(super) fn holds(operator: Binary, one: i64, other: i64) -> Option<bool> {
+pub(super) fn holds<T: PartialOrd>(operator: Binary, one: T, other: T) -> Option<bool> {
     Some(match operator {
         Binary::Equal => one == other,
         Binary::NotEqual => one != other,

@@ -38,7 +38,12 @@ impl<'s> Compiler<'s> {
             self.negated.pop();
         }
         if operator == Unary::Minus {
+            self.refuse_either_number(operand_id, &operand, |number| format!("-{number}"))?;
             self.require(operand_id, &operand, "0", |operand| format!("-({operand})"))?;
+        }
+        if matches!(operator, Unary::Not { .. }) {
+            self.refuse_either_truth(operand_id, &operand, false)?;
+            self.warn_of_truth(operand_id, &operand, false);
         }
         let kind = operand.known.kind;
         let (fits, result) = match operator {
@@ -100,6 +105,8 @@ impl<'s> Compiler<'s> {
         if left.known.kind == Type::TEXT {
             self.refuse_hidden(first, &left)?;
         }
+        self.refuse_either_truth(first, &left, true)?;
+        self.warn_of_truth(first, &left, true);
         let mut known = left.known;
         let mut operands = vec![left.op];
         let mut left_id = first;
@@ -107,6 +114,8 @@ impl<'s> Compiler<'s> {
             // The next operand is looked at only if this one did not decide.
             self.suppose(left_id, class == Class::And);
             let right = self.value(*right_id)?;
+            self.refuse_either_truth(*right_id, &right, true)?;
+            self.warn_of_truth(*right_id, &right, true);
             let fits = known.kind == Type::BOOL && right.known.kind == Type::BOOL
                 || known.kind.may_fit(right.known.kind, |kind| kind == Type::BOOL);
             if !fits {
@@ -138,12 +147,23 @@ impl<'s> Compiler<'s> {
         let mut known = left.known.clone();
         let mut rest = Vec::with_capacity(links.len());
         for (index, (operator, at, right_id)) in links.iter().enumerate() {
+            let dividing = self.dividing.len();
+            self.note_divisor(*operator, *right_id);
             let mut right = self.value(*right_id)?;
+            self.dividing.truncate(dividing);
             self.refuse_hidden(*right_id, &right)?;
             // A text that is no date yet is missing only after that.
             if is_unread(known.kind, right.known.kind) && !self.strict {
                 return Err(self.mismatch(*at, *operator, (first_id, &known), (*right_id, &right.known)));
             }
+            let sign = name_of(*operator);
+            let is_text = *operator == Binary::Add && (known.kind == Type::TEXT || right.known.kind == Type::TEXT);
+            if index == 0 {
+                let whole = |left: &str| format!("{left} {sign} {}", self.shown(*right_id));
+                self.refuse_either_summand(is_text, first_id, &left, whole)?;
+            }
+            let before = if index == 0 { self.shown(first_id) } else { "…".to_owned() };
+            self.refuse_either_summand(is_text, *right_id, &right, |right| format!("{before} {sign} {right}"))?;
             if index == 0 {
                 let nothing = match self.tree.kind(*right_id) {
                     Syntax::Text(_) if *operator == Binary::Add => "\"\"",
@@ -153,7 +173,7 @@ impl<'s> Compiler<'s> {
                 self.require(first_id, &left, nothing, whole)?;
                 self.refuse_unclear_amount(&left)?;
             }
-            self.require_divisor(*operator, *right_id, &right)?;
+            self.require_divisor(*operator, known.kind, *right_id, &right)?;
             let nothing = if known.kind == Type::TEXT && *operator == Binary::Add { "\"\"" } else { "0" };
             self.require(*right_id, &right, nothing, |right| format!("… {} ({right})", name_of(*operator)))?;
             self.refuse_unclear_amount(&right)?;
@@ -200,6 +220,8 @@ impl<'s> Compiler<'s> {
                         self.require(*right_id, &right, "0", |right| format!("{}..({right})", self.shown(left_id)))?;
                     }
                     self.refuse_either(*operator, (left_id, &left), (*right_id, &right))?;
+                    self.refuse_either_subject(*at, *operator, (left_id, &left), *right_id)?;
+                    self.refuse_quoted_number(*operator, (left_id, &left), (*right_id, &right))?;
                     self.require_order(*operator, (left_id, &left), (*right_id, &right))?;
                     self.check_words(*operator, (left_id, &left), (*right_id, &right))?;
                     self.require_text(*at, *operator, (left_id, &left), (*right_id, &right))?;
@@ -208,9 +230,12 @@ impl<'s> Compiler<'s> {
                     self.note_compared(*at, *operator, (left_id, &left), (*right_id, &right));
                     let (left, right) = self.read_alike(*operator, (left_id, left), (*right_id, right))?;
                     self.warn_of_default(*operator, (left_id, &left), (*right_id, &right));
+                    self.warn_of_truth_default(*operator, (left_id, &left), (*right_id, &right));
                     self.warn_of_word_default(*at, *operator, (left_id, &left), (*right_id, &right));
+                    self.warn_of_either(*at, *operator, (left_id, &left), (*right_id, &right));
                     self.warn_of_letters(*at, *operator, (left_id, &left), (*right_id, &right));
                     self.warn_of_nothing_alike(*at, *operator, (left_id, &left), (*right_id, &right));
+                    self.warn_of_wildcard(*at, *operator, (left_id, &left), (*right_id, &right));
                     self.warn_of_reversal(*at, *operator, left_id, (*right_id, &right));
                     self.relation(*at, *operator, (left_id, left), (*right_id, right))?
                 }

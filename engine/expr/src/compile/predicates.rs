@@ -1,8 +1,11 @@
 //! The builtins that run a body for each element.
 
+use std::rc::Rc;
+
 use super::{
     Compiler, Scope, Typed,
     form::{self, Form},
+    guards::Found,
     known::Known,
 };
 use crate::{
@@ -70,7 +73,14 @@ impl<'s> Compiler<'s> {
             uses_item: false,
             uses_accumulator: false,
         });
+        let mark = self.present.len();
+        self.add_found(&collection.known.found);
         let body = others.first().map(|body| self.value(*body)).transpose();
+        let mut found = collection.known.found.to_vec();
+        if let (Predicate::Filter, Some(body)) = (predicate, others.first()) {
+            found.extend(self.supposed_of_item(*body));
+        }
+        self.present.truncate(mark);
         let scope = self.scopes.pop();
         let body = body?;
         let uses_item = scope.as_ref().is_some_and(|scope| scope.uses_item);
@@ -91,6 +101,10 @@ impl<'s> Compiler<'s> {
             && (predicate.decides() || matches!(predicate, Predicate::GroupBy | Predicate::SortBy))
         {
             self.refuse_hidden(*body_id, body)?;
+        }
+        if let (Some(body), Some(body_id), true) = (&body, others.first(), predicate.decides()) {
+            self.refuse_either_truth(*body_id, body, true)?;
+            self.warn_of_truth(*body_id, body, true);
         }
         if let (Some(body), Some(body_id)) = (&body, others.first())
             && (body.known.kind.is_nil() || predicate.decides() && !body.known.may_be(Type::BOOL))
@@ -130,13 +144,14 @@ impl<'s> Compiler<'s> {
         };
         let has_nil = match builtin.gives {
             Gives::Bodies => body.as_ref().is_some_and(|body| body.known.may_be_nil),
-            Gives::Elements => collection.known.has_nil,
+            Gives::Elements => collection.known.has_nil && !found.iter().any(Found::is_there),
             _ => false,
         };
+        let found = if builtin.gives == Gives::Elements { found.into() } else { Rc::default() };
         let forms = [collection.known.form, start];
         let body_form = body.as_ref().map(|body| body.known.form.clone());
         let form = form::of_result(builtin.gives, known.kind, &forms, body_form);
-        let known = Known { has_nil, may_be_nil, ..self.formed(known, form) };
+        let known = Known { has_nil, may_be_nil, found, ..self.formed(known, form) };
         let op = Kind::Predicate {
             predicate,
             collection: collection.op.into(),

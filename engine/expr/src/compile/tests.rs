@@ -245,7 +245,7 @@ fn what_may_be_missing_is_refused_where_nothing_can_be_done_with_it() {
     let refused = |source: &str| Pod::new().compile(source).expect_err(source).message;
     assert_eq!(
         refused("join(map(spec.containers, .image), ',') == ''"),
-        "elements of `map(spec.containers, .image)` may be missing: write `?? …` where they are read, so that `join` has all of them"
+        "elements of `map(spec.containers, .image)` may be missing: write `join(filter(map(spec.containers, .image), # != nil), \",\")` to leave those out, or `?? …` where they are read"
     );
 }
 

@@ -21,7 +21,10 @@ impl<'s> Compiler<'s> {
             return Ok(());
         }
         self.check_against(operator, (left_id, left), &right.op)?;
-        if operator == Binary::In { Ok(()) } else { self.check_against(operator, (right_id, right), &left.op) }
+        if operator == Binary::In {
+            return self.check_element(&left.op, right);
+        }
+        self.check_against(operator, (right_id, right), &left.op)
     }
 
     /// Warns of `concurrencyPolicy == "Allow"`, which is false where the field is missing, although Kubernetes takes it for just that.
@@ -83,6 +86,19 @@ impl<'s> Compiler<'s> {
                 Syntax::Pointer("") => return self.scopes.last().is_some_and(|scope| scope.item.origin.is_some()),
                 _ => return false,
             };
+        }
+    }
+
+    /// Refuses to look for a text in a list whose elements can never be it.
+    fn check_element(&self, element: &Op, list: &Typed<'s>) -> Result<(), Error> {
+        let is_list = list.known.kind.is_array() && !matches!(list.op.kind, Kind::Array(_));
+        let Some(words) = words(&list.known.form.element()).filter(|_| is_list) else { return Ok(()) };
+        match text_of(element) {
+            Some(text) if !words.iter().any(|words| words.listed.iter().any(|word| word == text)) => {
+                let instead = instead(text, &words, false);
+                Err(self.error(element.at, format!("this is never {text:?}: {instead}")))
+            }
+            _ => Ok(()),
         }
     }
 

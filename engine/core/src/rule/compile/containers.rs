@@ -26,9 +26,11 @@ impl Compiler<'_> {
             of_container().find(|absence| absence.fields.first().is_some_and(|field| fields.contains(&&**field)))
         };
         let (absence, types, condition) = match (first(&OF_STANDARD), first(&OF_OTHERS)) {
-            (Some(absence), _) => {
-                (absence, "an init or an ephemeral container", "container.containerType == \"standard\"")
-            }
+            (Some(absence), _) => (
+                absence,
+                "an init container that does not go on beside the others, and an ephemeral one,",
+                "(container.containerType == \"standard\" || container.restartPolicy == \"Always\")",
+            ),
             (None, Some(absence)) => (
                 absence,
                 "an ephemeral container, as `kubectl debug` adds one,",
@@ -67,16 +69,17 @@ mod tests {
         for (rule, expected) in [
             (
                 "container.livenessProbe == nil",
-                "an init or an ephemeral container cannot have `livenessProbe`, so that every pod with one violates this: write \
-                 `container.containerType == \"standard\" && container.livenessProbe == nil`",
+                "an init container that does not go on beside the others, and an ephemeral one, cannot have `livenessProbe`, so that every \
+                 pod with one violates this: write `(container.containerType == \"standard\" || container.restartPolicy == \"Always\") && \
+                 container.livenessProbe == nil`",
             ),
             (
                 "container.livenessProbe == nil || container.readinessProbe == nil",
-                "`container.containerType == \"standard\" && (container.livenessProbe == nil || container.readinessProbe == nil)`",
+                "container.restartPolicy == \"Always\") && (container.livenessProbe == nil || container.readinessProbe == nil)`",
             ),
             (
                 "metadata.namespace == 'prod' && container.lifecycle.preStop == nil",
-                "write `container.containerType == \"standard\" && metadata.namespace == \"prod\" && container.lifecycle.preStop == nil`",
+                "container.restartPolicy == \"Always\") && metadata.namespace == \"prod\" && container.lifecycle.preStop == nil`",
             ),
             (
                 "let l = container.resources.limits; l.memory == nil || l.cpu == nil",
@@ -89,6 +92,9 @@ mod tests {
         ] {
             let told = told(rule);
             assert!(told.starts_with("Warning") && told.contains(expected), "{rule}\n{told}");
+            // Whoever does as told is told no more.
+            let advised = told.split('`').find(|part| part.contains("containerType")).unwrap_or_default();
+            assert_eq!(self::told(advised), "", "{advised}");
         }
     }
 

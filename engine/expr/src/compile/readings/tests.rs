@@ -233,7 +233,7 @@ fn a_question_says_that_something_is_there() {
         ),
         (
             "'10.0.0.1' in cidr([container.labels.range, '10.0.0.0/8'])",
-            "elements of `[container.labels.range, \"10.0.0.0/8\"]` may be missing: write `?? …` where they are read, so that `cidr` has all of them",
+            "elements of `[container.labels.range, \"10.0.0.0/8\"]` may be missing: write `cidr(filter([container.labels.range, \"10.0.0.0/8\"], # != nil))` to leave those out, or `?? …` where they are read",
         ),
         (
             "glob('prod-*', container.name)",

@@ -2,6 +2,8 @@
 
 use super::{DEPLOYMENT, INGRESS, POLICY, check, check_accepted, check_warned};
 
+const ROLE_BINDING: &str = "{group: rbac.authorization.k8s.io, kind: RoleBinding}";
+const ROLE: &str = "{group: rbac.authorization.k8s.io, kind: ClusterRole}";
 const HPA: &str = "{group: autoscaling, kind: HorizontalPodAutoscaler}";
 
 #[test]
@@ -65,6 +67,74 @@ fn lists_in_lists_are_asked_one_by_one() {
                 r#"`"a" in map(flatten(map(spec.containers, .ports)), .name)`"#,
             ),
             ("length(spec.containers[].ports[]) > 0", "`len(flatten(map(spec.containers, .ports))) > 0`"),
+        ],
+    );
+}
+
+#[test]
+fn a_text_is_looked_for_in_all_lists_of_a_list() {
+    check(
+        INGRESS,
+        &[(
+            "any(object.spec.rules, .host not in map(object.spec.tls, .hosts))",
+            "`flatten(map(object.spec.tls, .hosts))` to have the elements of all of them",
+        )],
+    );
+    check(
+        "{kind: ResourceQuota}",
+        &[("object.spec.hard.requests.cpu > \"10\"", "`object.spec.hard[\"requests.cpu\"]` if that is the key")],
+    );
+}
+
+#[test]
+fn what_can_never_be_in_a_list_is_told() {
+    check(
+        "{kind: PersistentVolumeClaim}",
+        &[(
+            r#""readWriteMany" in object.spec.accessModes"#,
+            r#"never "readWriteMany": it is "ReadOnlyMany" or "ReadWriteMany""#,
+        )],
+    );
+    check(
+        POLICY,
+        &[(r#""egress" not in object.spec.policyTypes"#, r#"it is "Egress" or "Ingress", did you mean `Egress`?"#)],
+    );
+    check(
+        ROLE_BINDING,
+        &[(r#"object.roleRef.kind == "clusterRole""#, r#"never "clusterRole": it is "ClusterRole" or "Role""#)],
+    );
+    check(
+        ROLE_BINDING,
+        &[(r#"any(object.subjects, .kind == "group")"#, r#"it is "Group" or "ServiceAccount" or "User""#)],
+    );
+    check_accepted(
+        "{kind: PersistentVolumeClaim}",
+        &[r#""ReadWriteMany" in object.spec.accessModes"#, r#""a" in ["a", metadata.name]"#],
+    );
+}
+
+#[test]
+fn a_star_stands_for_everything() {
+    check_warned(
+        ROLE,
+        &[
+            (r#"any(object.rules, "secrets" in .resources)"#, r#"write `any(.resources, # in ["secrets", "*"])`"#),
+            (r#"any(object.rules, any(.verbs, # in ["get", "list"]))"#, r#"write `# in ["get", "list", "*"]`"#),
+            (r#"any(object.rules, any(.verbs, # == "bind"))"#, r#"write `# in ["bind", "*"]`"#),
+            (
+                r#"any(object.rules, "*" in .verbs && "secrets" in .resources)"#,
+                r#""*" in `resources` stands for everything, and this rule does not ask for it"#,
+            ),
+        ],
+    );
+    check_accepted(
+        ROLE,
+        &[
+            r#"any(object.rules, "*" in .verbs)"#,
+            r#"any(object.rules, "get" in .verbs || "*" in .verbs)"#,
+            r#"any(object.rules, any(.resources, # in ["secrets", "*"]))"#,
+            r#"none(object.rules, "get" in .verbs)"#,
+            r#"any(object.rules, "a" in .resourceNames)"#,
         ],
     );
 }
@@ -152,20 +222,182 @@ fn what_counts_without_being_there_is_warned_of() {
 }
 
 #[test]
+fn what_is_neither_true_nor_false_is_taken_for_one_of_them() {
+    check_warned(
+        "{kind: Pod}",
+        &[
+            (
+                "container.securityContext.readOnlyRootFilesystem == false",
+                "Kubernetes takes it for false then, which this rule does not: write \
+                 `container.securityContext.readOnlyRootFilesystem != true` to take it for false",
+            ),
+            ("false != spec.hostNetwork", "`spec.hostNetwork == true` to take it for false"),
+            (
+                "container.securityContext.allowPrivilegeEscalation == true",
+                "takes it for true then, which this rule does not: write `container.securityContext.allowPrivilegeEscalation != false`",
+            ),
+            (
+                "container.securityContext.allowPrivilegeEscalation",
+                "`container.securityContext.allowPrivilegeEscalation != false`",
+            ),
+            ("spec.hostPID && spec.automountServiceAccountToken", "`spec.automountServiceAccountToken != false`"),
+            ("not spec.automountServiceAccountToken", "`spec.automountServiceAccountToken == false`"),
+            ("any([spec], .hostUsers)", "`.hostUsers != false`"),
+            ("any(spec.volumes, .secret.optional == false)", "`.secret != nil && .secret.optional != true`"),
+            ("container.securityContext.runAsNonRoot == false", "what is missing is not false: write"),
+        ],
+    );
+    check_accepted(
+        "{kind: Pod}",
+        &[
+            "container.securityContext.readOnlyRootFilesystem != true",
+            "not container.securityContext.readOnlyRootFilesystem",
+            "container.securityContext.privileged == true",
+            "container.securityContext.allowPrivilegeEscalation != false",
+            "spec.automountServiceAccountToken == false",
+            "spec.hostNetwork == nil || spec.hostNetwork == false",
+            "container.securityContext.readOnlyRootFilesystem == false || \
+             (container.securityContext.readOnlyRootFilesystem ?? spec.hostPID) != true",
+        ],
+    );
+    check_accepted("{kind: Pod}", &["any(spec.volumes, .secret != nil && .secret.optional != true)"]);
+}
+
+#[test]
 fn nothing_is_divided_by_what_is_missing() {
     check(
         "{kind: Pod}",
         &[
             (
                 "(container.resources.limits.memory ?? \"0\") / container.resources.requests.memory > 2",
-                "write `container.resources.requests.memory != nil && …` before it",
+                "write `container.resources.requests.memory > \"0\" && …` before it",
             ),
-            ("100 % (spec.activeDeadlineSeconds ?? 0) > 2", "write `spec.activeDeadlineSeconds != nil && …` before it"),
+            ("100 % (spec.activeDeadlineSeconds ?? 0) > 2", "write `spec.activeDeadlineSeconds > 0 && …` before it"),
+            ("100 / (spec.activeDeadlineSeconds ?? 0) > 2", "write `spec.activeDeadlineSeconds > 0 && …` before it"),
+            (
+                "5 / quantity(metadata.annotations.ratio) > 4",
+                "write `metadata.annotations.ratio != nil && quantity(metadata.annotations.ratio) > \"0\" && …` before it",
+            ),
+            (
+                "5 / int(metadata.annotations.ratio ?? \"0\") > 4",
+                "write `metadata.annotations.ratio != nil && int(metadata.annotations.ratio) > 0 && …` before it",
+            ),
+            (
+                "100 % (spec.priority ?? spec.activeDeadlineSeconds) > 2",
+                "write `let x = spec.priority ?? spec.activeDeadlineSeconds; x > 0 && …`, and divide by `x`",
+            ),
+        ],
+    );
+    check_accepted(
+        "{kind: Pod}",
+        &[
+            "spec.activeDeadlineSeconds > 0 && 100 % (spec.activeDeadlineSeconds ?? 0) > 2",
+            "let x = spec.priority ?? spec.activeDeadlineSeconds; x > 0 && 100 % x > 2",
+            "metadata.annotations.ratio != nil && int(metadata.annotations.ratio) > 0 && \
+             5 % int(metadata.annotations.ratio) > 4",
         ],
     );
     let ratio = "container.resources.limits.memory / container.resources.requests.memory > 2";
     let guarded = "container.resources.limits.memory != nil && container.resources.requests.memory != nil";
     check_accepted("{kind: Pod}", &[&format!("{guarded} && {ratio}")]);
+}
+
+#[test]
+fn nothing_is_divided_by_0() {
+    check(
+        DEPLOYMENT,
+        &[
+            ("(object.spec.replicas ?? 1) / 0 > 1", "nothing can be divided by 0"),
+            ("let n = 0; (object.spec.replicas ?? 1) % n > 1", "nothing can be divided by 0"),
+            (
+                "(object.spec.replicas ?? 1) % len(object.spec.template.spec.volumes) == 1",
+                "may be 0, and nothing can be divided by that: write `len(object.spec.template.spec.volumes) > 0 && …`",
+            ),
+            ("10 % object.spec.replicas == 1", "`(object.spec.replicas ?? 1) > 0 && … % (object.spec.replicas ?? 1)`"),
+            ("10 % (object.spec.replicas ?? 1) == 1", "write `(object.spec.replicas ?? 1) > 0 && …` before it"),
+        ],
+    );
+    let volumes = "object.spec.template.spec.volumes";
+    let remainder = format!("(object.spec.replicas ?? 1) % len({volumes}) == 1");
+    check_accepted(
+        DEPLOYMENT,
+        &[
+            &format!("len({volumes}) > 0 && {remainder}"),
+            &format!("0 < len({volumes}) && {remainder}"),
+            &format!("{volumes} != nil && {remainder}"),
+            &format!("len({volumes}) == 0 || {remainder}"),
+            &format!("len({volumes}) != 0 ? {remainder} : false"),
+            &format!("let n = len({volumes}); n >= 1 && 5 % n == 1"),
+            "any(object.spec.template.spec.containers, len(.ports) > 0 && 5 % len(.ports) == 1)",
+            "(object.spec.replicas ?? 1) > 0 && 10 % (object.spec.replicas ?? 1) == 1",
+            "(object.spec.replicas ?? 1) % 2 == 0",
+            "let n = 3; (object.spec.replicas ?? 1) % n == 0",
+        ],
+    );
+    // What one element has says nothing of another one.
+    let inner = "any(object.spec.template.spec.containers, len(.ports) > 0 && any(.env, 5 % len(.ports) == 1))";
+    let told = super::told(&format!("gvk: [{DEPLOYMENT}]"), inner);
+    assert!(told.starts_with("Error"), "{told}");
+}
+
+#[test]
+fn what_is_missing_is_in_a_list_where_something_is_missing() {
+    let others = r#"any(cluster.ingresses.list("*"), let other = #; any(object.spec.rules, .host in map(other.spec.rules, .host)))"#;
+    let named = r#"let hosts = map(object.spec.rules, .host); any(cluster.ingresses.list("*"), any(.spec.rules, .host in hosts))"#;
+    let counted =
+        r#"let hosts = map(object.spec.rules, .host); len(filter(hosts, # in map(object.spec.tls, .secretName))) > 0"#;
+    check_warned(
+        INGRESS,
+        &[
+            (others, "write `.host != nil && .host in map(other.spec.rules, .host)` to leave out what has none"),
+            (named, "elements of `hosts`, and then it is one of them: write `.host != nil && .host in hosts`"),
+            (counted, "write `# != nil && # in map(object.spec.tls, .secretName)`"),
+        ],
+    );
+    check_accepted(
+        INGRESS,
+        &[
+            "let hosts = map(object.spec.tls, .secretName); any(object.spec.rules, .host != nil && .host in hosts)",
+            "let hosts = map(object.spec.tls, .secretName); any(object.spec.rules, .host not in hosts)",
+            "let hosts = map(object.spec.tls, .secretName); none(object.spec.rules, .host in hosts)",
+            "let hosts = map(object.spec.tls, .secretName); len(filter(object.spec.rules, .host in hosts)) == 0",
+            "any(object.spec.rules, .host in [nil, \"\"])",
+            "let hosts = filter(map(object.spec.tls, .secretName), # != nil); any(object.spec.rules, .host in hosts)",
+        ],
+    );
+}
+
+#[test]
+fn what_a_filter_leaves_is_there() {
+    check(
+        INGRESS,
+        &[(
+            r#"join(map(object.spec.rules, .host), ", ") == "a""#,
+            r#"`join(filter(map(object.spec.rules, .host), # != nil), ", ")` to leave those out"#,
+        )],
+    );
+    check_accepted(
+        INGRESS,
+        &[
+            r#"join(map(filter(object.spec.rules, .host != nil), .host), ", ") == "a""#,
+            r#"join(filter(map(object.spec.rules, .host), # != nil), ", ") == "a""#,
+            r#"any(filter(object.spec.rules, .host != nil), lower(.host) == "a")"#,
+            r#"let named = filter(object.spec.rules, .host != nil && .http != nil); all(named, lower(.host) == "a")"#,
+            r#"any(filter(filter(object.spec.rules, .host != nil), .http != nil), lower(.host) == "a")"#,
+            r#"any(object.spec.rules | filter(.host != nil) | sortBy(.host), lower(.host) == "a")"#,
+        ],
+    );
+    check(
+        INGRESS,
+        &[
+            (r#"any(filter(object.spec.rules, .host == nil), lower(.host) == "a")"#, "`.host` may be missing"),
+            (r#"any(filter(object.spec.rules, .host != nil || .http != nil), lower(.host) == "a")"#, "may be missing"),
+            (
+                r#"any(filter(object.spec.rules, .host != nil), any(.http.paths, lower(.path) == "a"))"#,
+                "`.path` may be",
+            ),
+        ],
+    );
 }
 
 #[test]
