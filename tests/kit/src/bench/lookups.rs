@@ -88,11 +88,7 @@ fn measure_cluster(lookups: &Path) -> anyhow::Result<Vec<Row>> {
             ..Row::default()
         }
     };
-    Ok(vec![
-        row("until it is ready", seconds, "s"),
-        row("CPU for a pod", processor, "µs"),
-        row("memory", memory, "MB"),
-    ])
+    Ok(vec![row("until it is ready", seconds, "s"), row("CPU for a pod", processor, "µs"), row("memory", memory, "MB")])
 }
 
 /// Makes the pods, by the generator of those that the API double tells.
