@@ -257,7 +257,7 @@ name: no-number
 match: {gvk: [{kind: ConfigMap}], names: [number]}
 rule: int(object.data.a ?? "") > 0
 ---
-name: no-division
-match: {gvk: [{kind: ConfigMap}], names: [divided]}
-rule: 1 % len(object.data.b ?? "") == 0
+name: no-duration
+match: {gvk: [{kind: ConfigMap}], names: [duration]}
+rule: duration(object.data.b ?? "") > duration("1s")
 "#;

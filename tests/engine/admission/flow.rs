@@ -148,7 +148,7 @@ fn bad_rule(number: usize) -> Value {
         7 => json!({"spec": {"match": {"gvk": [{"group": "acme.io", "kind": "Nothing"}]}, "rule": "true"}}),
         // What can be used, and fails for each of the pods.
         8 => rule("", "int(metadata.name) > 1"),
-        _ => rule("", "1 % len(metadata.labels) == 0"),
+        _ => rule("", "duration(metadata.name) > duration(\"1s\")"),
     };
     bad["apiVersion"] = json!("portal.io/v1alpha1");
     bad["kind"] = json!("PortalClusterRule");
