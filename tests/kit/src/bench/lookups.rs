@@ -33,7 +33,7 @@ kind: PortalClusterRule
 metadata: {name: neighbours}
 spec:
   match: {gvk: [{kind: Pod}]}
-  rule: len(cluster.pods.list(metadata.namespace, {"app.kubernetes.io/name": "web"})) > 100
+  rule: 'len(cluster.pods.list(metadata.namespace, {"app.kubernetes.io/name": "web"})) > 100'
   message: there are too many of them
 "#;
 
@@ -107,8 +107,8 @@ async fn create(cluster: &Cluster, lookups: &Path) -> anyhow::Result<()> {
             ..ObjectMeta::default()
         };
         let spec = pod.spec.as_mut().context("a pod has a spec")?;
-        // Nobody serves those names here, and none of them has a token.
-        (spec.service_account_name, spec.service_account) = (None, None);
+        // The account that each namespace has.
+        (spec.service_account_name, spec.service_account) = (Some("default".to_owned()), None);
         spec.automount_service_account_token = Some(false);
         (spec.priority_class_name, spec.priority) = (None, None);
         let namespace = pod.metadata.namespace.clone().context("a pod has a namespace")?;
