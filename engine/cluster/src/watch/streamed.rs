@@ -115,7 +115,7 @@ impl Watch {
         let watcher::Config { label_selector, field_selector, timeout, bookmarks, .. } = self.config.clone();
         let parameters = WatchParams { label_selector, field_selector, timeout, bookmarks, send_initial_events: lists };
         let mut request = self.request.watch(&parameters, version).map_err(Error::BuildRequest)?;
-        // Compressed events could be waited for in vain: a compressor may hold back the end of one until the next comes.
+        // From 1.37 on the API server compresses each event by itself, and the client reads the first of them alone.
         request.headers_mut().insert(http::header::ACCEPT_ENCODING, http::HeaderValue::from_static("identity"));
         Ok(Lines::new(self.client.request_stream(request).await?))
     }
