@@ -36,6 +36,7 @@ const OPTIONS: Options = Options {
     mask: &[],
     interning: Interning::LookUpOnly,
     origin: None,
+    well_formed: false,
     limits: portal_document::DocumentLimits { bytes: 7 << 20, depth: 10_000 },
 };
 

@@ -25,7 +25,7 @@ use self::{explain::explain_watch, pauses::Calm, streamed::streamed};
 use crate::{client::SILENCE, health::Part, runtime::Runtime};
 
 pub use self::explain::{chain, explain};
-pub use self::object::{Form, Watched};
+pub use self::object::{Form, Watched, identity};
 pub use self::pauses::Pauses;
 pub use self::streamed::read_event;
 
@@ -110,6 +110,8 @@ where
     pub async fn news(&mut self) -> Option<News<K>> {
         loop {
             let event = tokio::select! {
+                // To ask for the others costs more than to take an event. What has been received comes to an end, and then they are asked.
+                biased;
                 event = self.stream.next() => event?,
                 () = self.calm.wait(|| is_answered(&self.api, &self.config)) => {
                     self.runtime.health.recovered(&self.part);

@@ -3,7 +3,7 @@
 
 use std::sync::LazyLock;
 
-use portal_document::{Builder, Document, DocumentLimits, Error, Interning, MASK, Node, Options, Path};
+use portal_document::{Builder, Document, DocumentLimits, Error, Interning, Key, MASK, Node, Options, Path};
 
 use crate::kinds::Kind;
 
@@ -34,6 +34,9 @@ const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
 
 /// The fields of a request that hold objects.
 const OBJECTS: [&str; 2] = ["object", "oldObject"];
+
+/// What tells the kind of an object. Prepared, because every object is asked for it.
+static TYPE: LazyLock<[Key; 2]> = LazyLock::new(|| ["kind", "apiVersion"].map(Key::new));
 
 /// What is of no use to a rule. In a Secret, the annotation would repeat the secret values.
 static DROPPED: LazyLock<[Path; 2]> = LazyLock::new(|| {
@@ -110,7 +113,7 @@ impl<'a> Object<'a> {
     /// The same object with what tells its kind. The API server leaves it out of the objects in a list, and rules may read it.
     pub fn with_type(self, kind: &Kind, version: &str, interning: Interning) -> Object<'a> {
         let object = self.root();
-        if object.get_str("kind").is_some() && object.get_str("apiVersion").is_some() {
+        if TYPE.iter().all(|key| object.get(key).is_some()) {
             return self;
         }
         let mut builder = Builder::with_options(&copying(interning));
@@ -250,8 +253,8 @@ fn shows_values(object: Node<'_>) -> bool {
 
 /// Whether an object itself claims to be a Secret, whatever it was taken for.
 fn is_called_secret(object: Node<'_>) -> bool {
-    let text = |name| object.get_str(name).and_then(Node::as_str);
-    text("kind") == Some("Secret") && text("apiVersion").is_none_or(|version| !version.contains('/'))
+    let [kind, version] = TYPE.each_ref().map(|key| object.get(key).and_then(Node::as_str));
+    kind == Some("Secret") && version.is_none_or(|version| !version.contains('/'))
 }
 
 /// Whether a kind is the one of namespaces, each of which is in itself.

@@ -158,7 +158,7 @@ impl RuleSet {
         let mut judges: Vec<Vec<(usize, usize)>> = Vec::new();
         // Rules share the kinds of one snapshot, and there are far more rules than kinds: addresses are compared faster
         // than names.
-        let mut known: HashMap<*const Kind, usize> = HashMap::new();
+        let mut known: foldhash::HashMap<*const Kind, usize> = foldhash::HashMap::default();
         for (number, rule) in rules.iter().enumerate() {
             for (place, judged) in rule.judged.iter().enumerate() {
                 let kind = *known.entry(Arc::as_ptr(&judged.kind)).or_insert_with(|| {

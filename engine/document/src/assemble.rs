@@ -38,7 +38,7 @@ pub(crate) struct Frame {
     values: u32,
     /// Where its keys begin among those of open objects.
     keys: u32,
-    /// The key that leads here.
+    /// The path that leads here, as a hash.
     name: u32,
     /// The last key of an object.
     previous: u32,
@@ -60,6 +60,9 @@ const MAX_LENGTH: usize = 1 << 27;
 
 /// Documents from this size on take the buffer they were built in: a copy would need as much again.
 const MOVED: usize = 64 << 10;
+
+/// How many elements of an array are told apart when it is guessed what is in them.
+const TOLD_APART: u32 = 7;
 
 const EMPTY_ARRAY: u32 = tape::word(tag::ARRAY, 0);
 const EMPTY_OBJECT: u32 = tape::word(tag::OBJECT, 0);
@@ -104,7 +107,9 @@ impl Assembler {
     /// What is probably the next string.
     #[inline]
     pub(crate) fn guess_value(&mut self) -> &mut Guess {
-        &mut self.scratch.guesses.situation(self.top.slot).value
+        let Frame { kind, name, slot, .. } = self.top;
+        let slot = if kind == Kind::Array { guess::slot(name, self.element()) } else { slot };
+        &mut self.scratch.guesses.situation(slot).value
     }
 
     /// What probably comes next in YAML.
@@ -224,13 +229,22 @@ impl Assembler {
         };
     }
 
-    /// The name of a container that begins here.
+    /// What tells a container that begins here from others: the path to it.
     #[inline]
     fn name(&self) -> u32 {
-        let Frame { kind, name, previous, values: first, .. } = self.top;
-        // Elements of one array are told apart: the first port mostly has the same name as the first port elsewhere.
-        let index = self.scratch.values.len() as u32 - first;
-        if kind == Kind::Object { previous } else { name ^ index.wrapping_mul(0x85EB_CA6B) }
+        let step = if self.top.kind == Kind::Object { self.top.previous } else { self.element() };
+        guess::path(self.top.name, step)
+    }
+
+    /// What tells a coming element of an array from others: the first port mostly has the same name as the first port elsewhere.
+    /// Those of a long array are alike from some point on, and so are those of an array that is a field of the outermost object, which
+    /// may be a list of objects.
+    #[inline]
+    fn element(&self) -> u32 {
+        if self.scratch.frames.len() <= 2 {
+            return 0;
+        }
+        (self.scratch.values.len() as u32 - self.top.values).min(TOLD_APART)
     }
 
     /// Ends the innermost container. Does nothing when none is open.
@@ -274,7 +288,8 @@ impl Assembler {
             return self.end_with_keys(first_key, first);
         }
         let guess = *self.scratch.guesses.shape(self.top.slot);
-        if guess.keys == &self.scratch.keys[first_key..] {
+        // Most have a few keys, for which a call would take longer.
+        if guess.keys.len() == keys.len() && guess.keys.iter().zip(keys).all(|(guess, key)| guess == key) {
             self.end_shaped(guess.shape, first)
         } else {
             self.end_unexpected_shape(first_key, first)

@@ -15,8 +15,9 @@ pub(crate) struct Guesses {
     yaml: Vec<Situation>,
 }
 
-/// What came last after a key.
+/// What came last after a key. It lies in one line of the processor's cache, and those of a pod fit the fastest one.
 #[derive(Clone, Copy)]
+#[repr(align(64))]
 pub(crate) struct Situation {
     /// Its value, if that is a string, or any other word that says all in YAML.
     pub(crate) value: Guess,
@@ -27,8 +28,8 @@ pub(crate) struct Situation {
 /// A text that stands in its input as it is, with what comes behind it: in JSON a quote, and a colon if it is a key.
 #[derive(Clone, Copy)]
 pub(crate) struct Guess {
-    /// The first 16 bytes of it. Behind the end of a shorter text, anything.
-    start: [u64; 2],
+    /// The first bytes of it. Behind the end of a shorter text, anything.
+    start: Start,
     /// Bytes with what comes behind. Never zero.
     length: u32,
     /// The word of its symbol. In YAML, a short one may be any word.
@@ -58,26 +59,35 @@ pub(crate) struct ShapeGuess {
 }
 
 /// Enough for the kinds that a thread sees at a time, and small enough for a fast cache.
-const SIZE: usize = 2048;
+const SIZE: usize = 4096;
 
-/// The bits of the first so many of 16 bytes.
-const MASKS: [[u64; 2]; 17] = {
-    let mut masks = [[0; 2]; 17];
-    let mut length = 1;
-    while length <= 16 {
-        let mask = u128::MAX >> (128 - 8 * length);
-        masks[length] = [mask as u64, (mask >> 64) as u64];
+/// The beginning of a text, as many bytes as are compared at once.
+type Start = [u64; 3];
+
+const START: usize = size_of::<Start>();
+
+/// The bits of the first so many of these bytes.
+const MASKS: [Start; START + 1] = {
+    let mut masks = [[0; 3]; START + 1];
+    let mut length = 0;
+    while length < START {
+        masks[length + 1] = masks[length];
+        masks[length + 1][length / 8] |= 0xFF << (8 * (length % 8));
         length += 1;
     }
     masks
 };
 
-/// Where the guesses are for what follows a key of a container, from the key that leads to the container. Zero stands for
-/// no key.
+/// A path that goes on by a key or the number of an element.
+#[inline]
+pub(crate) fn path(path: u32, step: u32) -> u32 {
+    (path.rotate_left(5) ^ step).wrapping_mul(0x9E37_79B1)
+}
+
+/// Where the guesses are for what follows a key of a container, from the path that leads to the container. Zero stands for no key.
 #[inline]
 pub(crate) fn slot(container: u32, key: u32) -> u32 {
-    let mixed = (container.wrapping_mul(5) ^ key).wrapping_mul(0x9E37_79B1);
-    mixed >> (32 - SIZE.ilog2())
+    path(container, key) >> (32 - SIZE.ilog2())
 }
 
 impl Guesses {
@@ -105,7 +115,7 @@ impl Guesses {
 impl Situation {
     /// No symbol, and longer than what is compared at once, so that it is always looked at.
     const NONE: Situation = {
-        let none = Guess { start: [0, 0], length: 17, word: tag::NULL };
+        let none = Guess { start: [0; 3], length: START as u32 + 1, word: tag::NULL };
         Situation { value: none, key: none }
     };
 }
@@ -122,11 +132,12 @@ impl Guess {
     /// The word and the length with what comes behind, if this is what `rest` begins with.
     #[inline(always)]
     pub(crate) fn check<E: Ending>(&self, rest: &[u8]) -> Option<(u32, usize)> {
-        let [first, second] = start(rest)?;
+        let start = start(rest)?;
         let length = self.length as usize;
-        let [first_mask, second_mask] = MASKS[length.min(16)];
-        let differing = (first ^ self.start[0]) & first_mask | (second ^ self.start[1]) & second_mask;
-        (differing == 0 && (length <= 16 || self.check_long::<E>(rest))).then_some((self.word, length))
+        let masks = MASKS[length.min(START)];
+        let differing = |at: usize| (start[at] ^ self.start[at]) & masks[at];
+        let is_right = differing(0) | differing(1) | differing(2) == 0;
+        (is_right && (length <= START || self.check_long::<E>(rest))).then_some((self.word, length))
     }
 
     fn check_long<E: Ending>(&self, rest: &[u8]) -> bool {
@@ -167,11 +178,13 @@ pub(crate) fn text_of(word: u32) -> &'static str {
     Interner::global().text(Symbol(tape::payload(word)))
 }
 
-/// The first 16 bytes, if there are as many.
+/// The first bytes, if there are as many.
 #[inline]
-fn start(rest: &[u8]) -> Option<[u64; 2]> {
-    let start = u128::from_le_bytes(*rest.first_chunk()?);
-    Some([start as u64, (start >> 64) as u64])
+fn start(rest: &[u8]) -> Option<Start> {
+    let bytes: &[u8; START] = rest.first_chunk()?;
+    let (words, _) = bytes.as_chunks();
+    let [first, second, third] = *words else { return None };
+    Some([first, second, third].map(u64::from_le_bytes))
 }
 
 impl Default for Guesses {
@@ -191,7 +204,7 @@ mod tests {
         let symbol = Interner::global().intern(text).unwrap();
         let word = tape::word(tag::SYMBOL, symbol.0);
         let mut guess = Guesses::default().situation(0).value;
-        let enough = " ".repeat(16);
+        let enough = " ".repeat(START);
         guess.set(word, format!("{text}{behind}{enough}").as_bytes(), text.len() + behind.len());
         let found = guess.check::<E>(format!("{body}{enough}").as_bytes());
         assert!(found.is_none_or(|found| found == (word, text.len() + behind.len())));
@@ -209,7 +222,7 @@ mod tests {
 
     #[test]
     fn a_guess_is_right_when_all_of_it_is_there() {
-        for length in [0, 1, 7, 8, 14, 15, 16, 17, 40] {
+        for length in [0, 1, 7, 8, 9, 15, 16, 17, 22, 23, 24, 25, 40] {
             let text = "abcdefghij".repeat(5)[..length].to_owned();
             for behind in ["\"", "\":"] {
                 check_right::<Json>(&text, behind);

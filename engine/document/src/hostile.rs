@@ -10,6 +10,7 @@ use crate::{Document, DocumentLimits, Error, Interning, Key, Options, from_yaml,
 const LITTLE_TIME: Duration = Duration::from_secs(20);
 
 const OPTIONS: Options = Options {
+    well_formed: false,
     drop: &[],
     mask: &[],
     interning: Interning::LookUpOnly,

@@ -80,7 +80,7 @@ struct Writer {
     room: &'static mut [u8],
 }
 
-/// Enough for the names, nodes, images and owners of some ten thousand workloads. 19 MB when full.
+/// Enough for the names, nodes, images and owners of some ten thousand workloads. 20 MB when full.
 const BOUNDS: Bounds =
     Bounds { texts: Amount { count: 1 << 17, bytes: 8 << 20 }, shapes: Amount { count: 1 << 15, bytes: 4 << 20 } };
 

@@ -16,6 +16,8 @@ pub struct Options<'a> {
     /// origins have it: with the same origin for each version of an object, updates do not fill the interner with what
     /// only this object has. Without one, each document is an origin of its own.
     pub origin: Option<u64>,
+    /// Whether the input is known to be JSON, because of who has written it. What is left out is then only looked through for its end.
+    pub well_formed: bool,
     /// What to refuse.
     pub limits: DocumentLimits,
 }

@@ -51,7 +51,10 @@ impl Texts {
         };
         match symbol {
             Some(symbol) => Placed::Symbol(tape::word(tag::SYMBOL, symbol.0)),
-            None => append_once(hash, key, text, recent),
+            None => match recent.find(hash, key, text) {
+                Some(place) => Placed::Text(place),
+                None => recent.append(hash, key, text),
+            },
         }
     }
 
@@ -61,24 +64,36 @@ impl Texts {
             return append(value, text);
         }
         let hash = self.interner.hash(value);
+        // What has no symbol is often there several times, and this is near where the interner is far.
+        if let Some(place) = recent.find(hash, value, text) {
+            return Placed::Text(place);
+        }
         let symbol = self.interner.find(hash, value).or_else(|| match self.interning {
             Interning::Add => self.interner.add_second_sight(hash, value, self.origin),
             Interning::LookUpOnly => None,
         });
         match symbol {
             Some(symbol) => Placed::Symbol(tape::word(tag::SYMBOL, symbol.0)),
-            None => append_once(hash, value, text, recent),
+            None => recent.append(hash, value, text),
         }
     }
 }
 
-fn append_once(hash: u32, new: &str, text: &mut String, recent: &mut Recent) -> Placed {
-    let place = &mut recent.0[hash as usize % RECENT];
-    if text.get(place.offset..place.offset + place.length) == Some(new) {
-        return Placed::Text(*place);
+impl Recent {
+    /// The place of a text that the document has already.
+    #[inline]
+    fn find(&self, hash: u32, wanted: &str, text: &str) -> Option<Place> {
+        let place = self.0[hash as usize % RECENT];
+        let is_it = place.length == wanted.len()
+            && text.as_bytes().get(place.offset..place.offset + place.length) == Some(wanted.as_bytes());
+        is_it.then_some(place)
     }
-    *place = Place { offset: text.len(), length: new.len() };
-    append(new, text)
+
+    /// Puts a new text behind the others, and remembers where.
+    fn append(&mut self, hash: u32, new: &str, text: &mut String) -> Placed {
+        self.0[hash as usize % RECENT] = Place { offset: text.len(), length: new.len() };
+        append(new, text)
+    }
 }
 
 fn append(new: &str, text: &mut String) -> Placed {

@@ -3,6 +3,7 @@
 use std::marker::PhantomData;
 use std::sync::{Arc, LazyLock};
 
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::{
     Api, Client,
     api::{ApiResource, ListParams},
@@ -12,7 +13,7 @@ use portal_cluster::{
     health::Part,
     names::is_name,
     runtime::Runtime,
-    watch::{Events, Form, News, Watched},
+    watch::{Events, Form, News, Watched, identity},
 };
 use portal_core::{
     kinds::{Kind, Kinds},
@@ -171,8 +172,9 @@ impl Feed {
         let objects = self.metrics.cache_objects.at(&part);
         let bytes = self.metrics.cache_bytes.at(&part);
         while let Some(news) = events.news().await {
+            let is_listing = matches!(news, News::Event(watcher::Event::InitApply(_)));
             self.take(news, &part);
-            if let Some(moment) = self.store.shown().moment() {
+            if let Some(moment) = self.store.shown().moment().filter(|_| !is_listing) {
                 objects.set(moment.len() as i64);
                 bytes.set(moment.size_bytes() as i64);
             }
@@ -245,11 +247,17 @@ fn builtin(kind: &str) -> &'static Kind {
 
 impl<S: Sort> Form for Cached<S> {
     fn read(json: &[u8]) -> Result<Self, Error> {
-        Object::parse(json, S::kind(), &Options::default()).map(|object| Cached { object, sort: PhantomData })
+        // The API server writes correct JSON.
+        let options = Options { well_formed: true, ..Options::default() };
+        Object::parse(json, S::kind(), &options).map(|object| Cached { object, sort: PhantomData })
     }
 
     fn root(&self) -> Node<'_> {
         self.object.root()
+    }
+
+    fn metadata(&self) -> ObjectMeta {
+        identity(self.root())
     }
 }
 

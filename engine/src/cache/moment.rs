@@ -41,6 +41,13 @@ pub(super) struct Stored {
     pub(super) object: Arc<Object<'static>>,
 }
 
+/// An object of a list, by its [`full_name`], or why it cannot be read.
+#[derive(Debug)]
+pub(super) struct Listed {
+    pub(super) name: Arc<str>,
+    pub(super) object: Result<Arc<Object<'static>>, Arc<str>>,
+}
+
 /// What objects can be found by: a label, in one namespace or in any.
 #[derive(Clone, Copy)]
 struct Term<'a> {
@@ -53,6 +60,45 @@ struct Term<'a> {
 static HASHES: LazyLock<RandomState> = LazyLock::new(RandomState::default);
 
 impl Moment {
+    /// The moment at the end of a list. Of two objects of one name the later one counts.
+    pub(super) fn of(mut listed: Vec<Listed>) -> Moment {
+        // Most lists come in order, and to sort one costs little then. Those of one name stay as they are: the later one first.
+        listed.reverse();
+        listed.sort_by(|one, other| one.name.cmp(&other.name));
+        listed.dedup_by(|one, other| one.name == other.name);
+        let (mut places, mut names, mut objects) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut terms, mut unreadable, mut bytes) = (Vec::new(), Vec::new(), 0);
+        for Listed { name, object } in listed {
+            let object = match object {
+                Ok(object) => object,
+                Err(reason) => {
+                    unreadable.push((name, reason));
+                    continue;
+                }
+            };
+            let place = objects.len() as Place;
+            bytes += object.size_bytes();
+            let namespace = Some(split(&name).0).filter(|namespace| !namespace.is_empty());
+            terms.extend(unsorted_terms(place, object.root(), namespace));
+            names.push(name_entry(place, &name));
+            places.push((Arc::clone(&name), place));
+            objects.push((place, Stored { name, object }));
+        }
+        let sorted = |mut entries: Vec<u64>| {
+            entries.sort_unstable();
+            entries.dedup();
+            Tree::of_sorted(entries.into_iter().map(|entry| (entry, ())))
+        };
+        Moment {
+            places: Tree::of_sorted(places.into_iter()),
+            names: sorted(names),
+            objects: Tree::of_sorted(objects.into_iter()),
+            terms: sorted(terms),
+            unreadable: Tree::of_sorted(unreadable.into_iter()),
+            bytes,
+        }
+    }
+
     /// How many objects there are.
     pub fn len(&self) -> usize {
         self.objects.len()
@@ -217,16 +263,20 @@ pub(super) fn name_entry(place: Place, full_name: &str) -> u64 {
 
 /// What the terms hold of an object, in order: each label for its namespace, and each for all namespaces.
 pub(super) fn terms_of(place: Place, object: Node<'_>, namespace: Option<&str>) -> Vec<u64> {
-    let entries = labels(object).and_then(Node::as_object).into_iter().flat_map(|labels| labels.iter());
-    let texts = entries.filter_map(|(key, value)| Some((key, value.as_str()?)));
-    let terms = texts.flat_map(|(key, value)| {
-        let own = namespace.map(|namespace| Term { namespace: Some(namespace), key, value });
-        own.into_iter().chain([Term { namespace: None, key, value }])
-    });
-    let mut terms: Vec<u64> = terms.map(|term| entry(term.hash(), place)).collect();
+    let mut terms: Vec<u64> = unsorted_terms(place, object, namespace).collect();
     terms.sort_unstable();
     terms.dedup();
     terms
+}
+
+fn unsorted_terms<'a>(place: Place, object: Node<'a>, namespace: Option<&'a str>) -> impl Iterator<Item = u64> + 'a {
+    let entries = labels(object).and_then(Node::as_object).into_iter().flat_map(|labels| labels.iter());
+    let texts = entries.filter_map(|(key, value)| Some((key, value.as_str()?)));
+    let terms = texts.flat_map(move |(key, value)| {
+        let own = namespace.map(|namespace| Term { namespace: Some(namespace), key, value });
+        own.into_iter().chain([Term { namespace: None, key, value }])
+    });
+    terms.map(move |term| entry(term.hash(), place))
 }
 
 fn entry(hash: u32, place: Place) -> u64 {

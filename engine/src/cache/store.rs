@@ -1,12 +1,11 @@
 //! The objects of a kind as one task keeps them, and how others see them.
 
-use std::collections::HashSet;
 use std::sync::Arc;
 
 use arc_swap::ArcSwapOption;
 use portal_core::object::Object;
 
-use super::moment::{Moment, Place, Stored, full_name, name_entry, split, terms_of};
+use super::moment::{Listed, Moment, Place, Stored, full_name, name_entry, split, terms_of};
 
 /// Keeps the objects of a kind. Written by the task of its feed alone.
 #[derive(Debug, Default)]
@@ -15,8 +14,8 @@ pub struct Store {
     now: Moment,
     /// Places that no object has.
     free: Vec<Place>,
-    /// The objects that a list that is under way has named, by their full names.
-    listed: HashSet<Arc<str>>,
+    /// The objects that a list that is under way has named.
+    listed: Vec<Listed>,
     shown: Shown,
 }
 
@@ -56,17 +55,14 @@ impl Store {
 
     /// An object of a list that has [begun](Store::begin_list).
     pub fn list(&mut self, namespace: Option<&str>, name: &str, object: Result<Object<'static>, String>) {
-        let name = self.put(namespace, name, object);
-        self.listed.insert(name);
+        let object = object.map(Arc::new).map_err(Arc::from);
+        self.listed.push(Listed { name: full_name(namespace, name).into(), object });
     }
 
     /// All objects were named: others are gone.
     pub fn end_list(&mut self) {
-        let listed = std::mem::take(&mut self.listed);
-        let known =
-            self.now.places.iter().map(|(name, _)| name).chain(self.now.unreadable.iter().map(|(name, _)| name));
-        let gone: Vec<Arc<str>> = known.filter(|name| !listed.contains(*name)).cloned().collect();
-        gone.iter().for_each(|name| self.forget(name));
+        self.now = Moment::of(std::mem::take(&mut self.listed));
+        self.free.clear();
         self.publish();
     }
 
@@ -91,16 +87,14 @@ impl Store {
         self.shown.0.moment.store(Some(Arc::new(self.now.clone())));
     }
 
-    /// Returns the full name of the object.
-    fn put(&mut self, namespace: Option<&str>, name: &str, object: Result<Object<'static>, String>) -> Arc<str> {
+    fn put(&mut self, namespace: Option<&str>, name: &str, object: Result<Object<'static>, String>) {
         let wanted = full_name(namespace, name);
         let object = match object {
             Ok(object) => Arc::new(object),
             Err(reason) => {
                 self.forget(&wanted);
-                let name: Arc<str> = wanted.into();
-                self.now.unreadable.insert(Arc::clone(&name), reason.into());
-                return name;
+                self.now.unreadable.insert(wanted.into(), reason.into());
+                return;
             }
         };
         self.now.unreadable.remove(&*wanted);
@@ -114,11 +108,11 @@ impl Store {
             }
             self.now.places.insert(Arc::clone(&name), place);
             self.now.names.insert(name_entry(place, &name), ());
-            self.now.objects.insert(place, Stored { name: Arc::clone(&name), object });
-            return name;
+            self.now.objects.insert(place, Stored { name, object });
+            return;
         };
         let after = terms_of(place, object.root(), namespace);
-        if let Some(before) = self.now.objects.insert(place, Stored { name: Arc::clone(&name), object }) {
+        if let Some(before) = self.now.objects.insert(place, Stored { name, object }) {
             self.now.bytes -= before.object.size_bytes();
             let before = terms_of(place, before.object.root(), namespace);
             // Most changes leave the labels alone.
@@ -129,7 +123,6 @@ impl Store {
                 self.now.terms.insert(*term, ());
             }
         }
-        name
     }
 
     fn forget(&mut self, full_name: &str) {

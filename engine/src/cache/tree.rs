@@ -40,6 +40,16 @@ const CHILDREN: usize = 16;
 const PLAIN: usize = 64;
 
 impl<K: Ord + Clone, V: Clone> Tree<K, V> {
+    /// A tree of entries that come in order, no two of which have the same key.
+    pub(super) fn of_sorted(entries: impl ExactSizeIterator<Item = (K, V)>) -> Tree<K, V> {
+        let len = entries.len();
+        let mut level = nodes(entries, most::<K, V>(), Node::Leaf, |(key, _)| key);
+        while level.len() > 1 {
+            level = nodes(level.into_iter(), CHILDREN, Node::Branch, |(key, _)| key);
+        }
+        Tree { root: level.pop().map(|(_, root)| root), len }
+    }
+
     /// How many entries there are.
     pub(super) fn len(&self) -> usize {
         self.len
@@ -157,15 +167,21 @@ impl<K: Ord + Clone, V: Clone> Tree<K, V> {
             }
         }
     }
+}
 
-    /// All entries, in order.
-    pub(super) fn iter(&self) -> Iter<'_, K, V> {
-        let mut iter = Iter { above: Vec::new(), leaf: [].iter() };
-        if let Some(root) = &self.root {
-            iter.descend(root);
-        }
-        iter
-    }
+/// Full nodes of what comes in order, each with its first key.
+fn nodes<K: Clone, V, T>(
+    mut entries: impl ExactSizeIterator<Item = T>,
+    most: usize,
+    node: fn(Vec<T>) -> Node<K, V>,
+    key: fn(&T) -> &K,
+) -> Vec<Child<K, V>> {
+    let count = entries.len().div_ceil(most);
+    let mut next = || {
+        let entries: Vec<T> = entries.by_ref().take(most).collect();
+        (key(&entries[0]).clone(), Arc::new(node(entries)))
+    };
+    (0..count).map(|_| next()).collect()
 }
 
 fn find<'a, K: Borrow<Q>, V, Q: Ord + ?Sized>(entries: &'a [(K, V)], key: &Q) -> Option<&'a V> {
@@ -354,7 +370,7 @@ mod tests {
     #[track_caller]
     fn check(tree: &Tree<u32, u32>, expected: &BTreeMap<u32, u32>) {
         assert_eq!(tree.len(), expected.len());
-        assert!(tree.iter().eq(expected.iter()));
+        assert!(tree.iter_from(&0).eq(expected.iter()));
         let Some(root) = &tree.root else { return };
         check_node(root, None, None, true);
     }
@@ -412,10 +428,10 @@ mod tests {
         }
     }
 
-    fn nodes(node: &Node<u32, u32>) -> usize {
+    fn count(node: &Node<u32, u32>) -> usize {
         match node {
             Node::Leaf(_) => 1,
-            Node::Branch(children) => 1 + children.iter().map(|(_, child)| nodes(child)).sum::<usize>(),
+            Node::Branch(children) => 1 + children.iter().map(|(_, child)| count(child)).sum::<usize>(),
         }
     }
 
@@ -431,7 +447,32 @@ mod tests {
             expected += level;
             level = level.div_ceil(CHILDREN);
         }
-        assert_eq!(nodes(tree.root.as_deref().unwrap()), expected + 1);
+        assert_eq!(count(tree.root.as_deref().unwrap()), expected + 1);
+    }
+
+    #[test]
+    fn a_tree_of_many_entries_is_the_tree_of_one_after_the_other() {
+        for len in [0, 1, 15, 16, 17, 63, 64, 65, 1_024, 1_025, 20_000] {
+            let entries = (0..len).map(|key| (2 * key, key));
+            let mut tree = Tree::of_sorted(entries.clone());
+            let (mut expected, mut single) = (BTreeMap::new(), Tree::default());
+            for (key, value) in entries {
+                expected.insert(key, value);
+                single.insert(key, value);
+            }
+            check(&tree, &expected);
+            assert_eq!(tree.root.as_deref().map(count), single.root.as_deref().map(count));
+            // It takes more, and gives all of it away.
+            for key in (0..len).map(|key| 2 * key + 1) {
+                tree.insert(key, key);
+                expected.insert(key, key);
+            }
+            check(&tree, &expected);
+            for key in 0..2 * len {
+                assert_eq!(tree.remove(&key), expected.remove(&key));
+            }
+            check(&tree, &expected);
+        }
     }
 
     #[test]
@@ -444,6 +485,6 @@ mod tests {
             tree.remove(&key);
         }
         assert_eq!(tree.len(), 100);
-        assert!(nodes(tree.root.as_deref().unwrap()) <= 15);
+        assert!(count(tree.root.as_deref().unwrap()) <= 15);
     }
 }

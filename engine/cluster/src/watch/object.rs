@@ -2,10 +2,11 @@
 
 use std::borrow::Cow;
 use std::fmt::Debug;
+use std::sync::LazyLock;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, Time};
 use kube::{Resource, api::ApiResource, core::DynamicResourceScope};
-use portal_document::{Error, Node, View};
+use portal_document::{Error, Key, Node, View};
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
@@ -14,8 +15,24 @@ pub trait Form: Clone + Debug + Send + Sync + Sized + 'static {
     /// Reads the JSON of an object. Called on the task of the watch for one object after another.
     fn read(json: &[u8]) -> Result<Self, Error>;
 
-    /// The object, for its metadata.
+    /// The object.
     fn root(&self) -> Node<'_>;
+
+    /// What is told of an object beside its form. Those who watch many objects tell no more than [who they are](identity).
+    fn metadata(&self) -> ObjectMeta {
+        let metadata = self.root().get_str("metadata");
+        let field = |name: &str| metadata.and_then(|metadata| metadata.get_str(name));
+        let text = |name: &str| field(name).and_then(Node::as_str).map(str::to_owned);
+        ObjectMeta {
+            uid: text("uid"),
+            creation_timestamp: text("creationTimestamp").and_then(|time| time.parse().ok()).map(Time),
+            generation: match field("generation").map(Node::view) {
+                Some(View::Int(generation)) => Some(generation),
+                _ => None,
+            },
+            ..identity(self.root())
+        }
+    }
 }
 
 /// An object of a watch.
@@ -24,8 +41,8 @@ pub trait Form: Clone + Debug + Send + Sync + Sized + 'static {
 /// what lies between, such as kube's `DynamicObject`, is many times as large as the bytes.
 #[derive(Clone, Debug)]
 pub struct Watched<F> {
-    /// Who it is and which version: all that a watch has to know. Labels and annotations are in the form.
-    pub metadata: ObjectMeta,
+    /// Who it is and which version, and what else its form [tells](Form::metadata).
+    pub metadata: Box<ObjectMeta>,
     /// The object, or why it cannot be read. One that cannot be read must not keep the others from being watched.
     pub form: Result<F, Error>,
 }
@@ -34,7 +51,7 @@ impl<F: Form> Watched<F> {
     /// Reads the JSON of an object. Nothing if that cannot be read.
     pub(super) fn read(json: &[u8]) -> Option<Watched<F>> {
         let form = F::read(json).ok()?;
-        Some(Watched { metadata: metadata_of(form.root()), form: Ok(form) })
+        Some(Watched { metadata: Box::new(form.metadata()), form: Ok(form) })
     }
 }
 
@@ -58,29 +75,24 @@ impl<'de, F: Form> Deserialize<'de> for Watched<F> {
         let json = <&'de RawValue>::deserialize(deserializer)?.get();
         let form = F::read(json.as_bytes());
         let metadata = match &form {
-            Ok(form) => metadata_of(form.root()),
+            Ok(form) => form.metadata(),
             Err(_) => serde_json::from_str::<Unread>(json).map_err(serde::de::Error::custom)?.metadata,
         };
-        Ok(Watched { metadata, form })
+        Ok(Watched { metadata: Box::new(metadata), form })
     }
 }
 
-fn metadata_of(object: Node<'_>) -> ObjectMeta {
-    let metadata = object.get_str("metadata");
-    let field = |name: &str| metadata.and_then(|metadata| metadata.get_str(name));
-    let text = |name: &str| field(name).and_then(Node::as_str).map(str::to_owned);
-    ObjectMeta {
-        name: text("name"),
-        namespace: text("namespace"),
-        uid: text("uid"),
-        creation_timestamp: text("creationTimestamp").and_then(|time| time.parse().ok()).map(Time),
-        resource_version: text("resourceVersion"),
-        generation: match field("generation").map(Node::view) {
-            Some(View::Int(generation)) => Some(generation),
-            _ => None,
-        },
-        ..ObjectMeta::default()
-    }
+/// Who an object is, and which version of it: all that a watch has to know.
+pub fn identity(object: Node<'_>) -> ObjectMeta {
+    // Prepared, because they are looked for in every object of a list.
+    static METADATA: LazyLock<Key> = LazyLock::new(|| Key::new("metadata"));
+    static FIELDS: LazyLock<[Key; 3]> = LazyLock::new(|| ["name", "namespace", "resourceVersion"].map(Key::new));
+    let metadata = object.get(&METADATA);
+    let [name, namespace, resource_version] = FIELDS.each_ref().map(|key| {
+        let text = metadata.and_then(|metadata| metadata.get(key)).and_then(Node::as_str);
+        text.map(str::to_owned)
+    });
+    ObjectMeta { name, namespace, resource_version, ..ObjectMeta::default() }
 }
 
 impl<F> Resource for Watched<F> {
@@ -144,7 +156,7 @@ mod tests {
 
     #[track_caller]
     fn check(watched: &Watched<Shallow>, expected: &str) {
-        let ObjectMeta { name, namespace, resource_version, generation, .. } = &watched.metadata;
+        let ObjectMeta { name, namespace, resource_version, generation, .. } = &*watched.metadata;
         let form = watched.form.as_ref().map_or_else(|error| error.reason(), |form| form.root().to_json());
         assert_eq!(format!("{name:?} {namespace:?} {resource_version:?} {generation:?} {form}"), expected);
     }

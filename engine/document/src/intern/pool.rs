@@ -3,18 +3,26 @@
 
 use std::sync::{
     OnceLock,
-    atomic::{AtomicU64, AtomicUsize, Ordering},
+    atomic::{AtomicU8, AtomicU64, AtomicUsize, Ordering},
 };
 
 pub(super) struct Pool<T: ?Sized + 'static> {
     /// Number to thing.
     chunks: [OnceLock<Chunk<T>>; CHUNKS],
-    /// Thing to number: the upper half of an entry is the hash, the lower half the number plus one. Each table is twice
-    /// as large as the one before and holds all that it held, so that whoever still reads the smaller one is not wrong,
-    /// just behind.
-    tables: [OnceLock<Box<[AtomicU64]>>; TABLES],
+    /// Thing to number. Each table is twice as large as the one before and holds all that it held, so that whoever still reads the smaller
+    /// one is not wrong, just behind.
+    tables: [OnceLock<Table>; TABLES],
     /// Which table to read. Written by the one who adds.
     current: AtomicUsize,
+}
+
+/// Places for things, by their hash.
+struct Table {
+    /// A byte of the hash of what is at each place, or zero if nothing is. Most things that are looked for are not there, and this is near
+    /// where the entries are far.
+    marks: Box<[AtomicU8]>,
+    /// The upper half of an entry is the hash, the lower half the number.
+    entries: Box<[AtomicU64]>,
 }
 
 /// All chunks have the same size, so that two steps lead from a number to its thing.
@@ -43,18 +51,18 @@ impl<T: ?Sized> Pool<T> {
 
     #[inline]
     pub(super) fn find(&self, hash: u32, is_same: impl Fn(&T) -> bool) -> Option<u32> {
-        let table = self.table(self.current.load(Ordering::Acquire));
-        let mask = table.len() - 1;
+        let Table { marks, entries } = self.table(self.current.load(Ordering::Acquire));
+        let (mark, mask) = (mark_of(hash), marks.len() - 1);
         let mut at = hash as usize & mask;
         loop {
-            let entry = table[at].load(Ordering::Acquire);
-            if entry == 0 {
+            let found = marks[at].load(Ordering::Acquire);
+            if found == 0 {
                 return None;
             }
-            if (entry >> 32) as u32 == hash {
-                let number = entry as u32 - 1;
-                if is_same(self.get(number)) {
-                    return Some(number);
+            if found == mark {
+                let entry = entries[at].load(Ordering::Relaxed);
+                if (entry >> 32) as u32 == hash && is_same(self.get(entry as u32)) {
+                    return Some(entry as u32);
                 }
             }
             // There is always an empty place to stop at: a table is at most half full.
@@ -69,40 +77,56 @@ impl<T: ?Sized> Pool<T> {
         chunk[place].set(thing).unwrap_or_else(|_| unreachable!("each number is given out once"));
 
         let mut current = self.current.load(Ordering::Relaxed);
-        if 2 * number as usize >= self.table(current).len() {
+        if 2 * number as usize >= self.table(current).marks.len() {
+            let Table { marks, entries } = self.table(current);
             current += 1;
-            for entry in self.table(current - 1) {
-                insert(self.table(current), entry.load(Ordering::Relaxed));
+            let larger = self.table(current);
+            for (mark, entry) in marks.iter().zip(entries) {
+                if mark.load(Ordering::Relaxed) != 0 {
+                    larger.insert(entry.load(Ordering::Relaxed));
+                }
             }
             self.current.store(current, Ordering::Release);
         }
-        insert(self.table(current), u64::from(hash) << 32 | u64::from(number + 1));
+        self.table(current).insert(u64::from(hash) << 32 | u64::from(number));
     }
 
     #[inline]
-    fn table(&self, number: usize) -> &[AtomicU64] {
-        self.tables[number].get_or_init(|| empty(1 << (number as u32 + FIRST_TABLE_BITS), || AtomicU64::new(0)))
+    fn table(&self, number: usize) -> &Table {
+        self.tables[number].get_or_init(|| Table::new(1 << (number as u32 + FIRST_TABLE_BITS)))
     }
 
     /// Bytes of the chunks and tables, without the things.
     pub(super) fn size_bytes(&self) -> usize {
         let chunks = self.chunks.iter().filter_map(OnceLock::get).map(|chunk| size_of_val(&**chunk));
-        let tables = self.tables.iter().filter_map(OnceLock::get).map(|table| size_of_val(&**table));
+        let tables = self.tables.iter().filter_map(OnceLock::get);
+        let tables = tables.map(|Table { marks, entries }| size_of_val(&**marks) + size_of_val(&**entries));
         chunks.sum::<usize>() + tables.sum::<usize>()
     }
 }
 
-/// Puts an entry into the first empty place from where its hash points.
-fn insert(table: &[AtomicU64], entry: u64) {
-    if entry == 0 {
-        return;
+impl Table {
+    fn new(places: usize) -> Table {
+        Table { marks: empty(places, || AtomicU8::new(0)), entries: empty(places, || AtomicU64::new(0)) }
     }
-    let mask = table.len() - 1;
-    let mut at = (entry >> 32) as usize & mask;
-    while table[at].load(Ordering::Relaxed) != 0 {
-        at = (at + 1) & mask;
+
+    /// Puts an entry into the first empty place from where its hash points.
+    fn insert(&self, entry: u64) {
+        let (hash, mask) = ((entry >> 32) as u32, self.marks.len() - 1);
+        let mut at = hash as usize & mask;
+        while self.marks[at].load(Ordering::Relaxed) != 0 {
+            at = (at + 1) & mask;
+        }
+        self.entries[at].store(entry, Ordering::Relaxed);
+        // Whoever sees the mark sees the entry.
+        self.marks[at].store(mark_of(hash), Ordering::Release);
     }
-    table[at].store(entry, Ordering::Release);
+}
+
+/// Of the bits that do not say where a thing is.
+#[inline]
+fn mark_of(hash: u32) -> u8 {
+    (hash >> 24) as u8 | 1
 }
 
 #[inline]

@@ -3,7 +3,7 @@
 use super::{
     escapes,
     lex::{self, Number, Quoted, Result, byte, expected, space},
-    skip::skip,
+    skip::{skip, skip_known},
 };
 use crate::{
     assemble::{Assembler, Kind, Progress},
@@ -23,6 +23,8 @@ struct Scanner<'b, 'o> {
     /// Where strings are decoded that do not stand in the body as they are.
     decoded: String,
     depth_limit: usize,
+    /// Whether the body is known to be JSON.
+    is_well_formed: bool,
 }
 
 /// Reads one JSON value, and says how many bytes buffers had at most on the way.
@@ -34,6 +36,7 @@ pub(super) fn scan(body: &[u8], options: &Options) -> Result<(Document, usize)> 
         filter: Filter::new(options.drop, options.mask),
         decoded: String::new(),
         depth_limit: options.limits.depth,
+        is_well_formed: options.well_formed,
     };
     let result = scanner.values().and_then(|at| match space(body, at) {
         end if end < body.len() => Err(expected(body, end, "the end")),
@@ -58,9 +61,11 @@ impl Scanner<'_, '_> {
         let mut at = space(body, 0);
         // The position up to which the document has room.
         let mut room = 0;
+        let mut has_key = false;
         loop {
             // Before a value, or before its key.
             let is_kept = match self.assembler.kind() {
+                Kind::Object if has_key => true,
                 Kind::Object => {
                     let (value, is_kept) = self.key(at)?;
                     at = value;
@@ -72,9 +77,16 @@ impl Scanner<'_, '_> {
             if at >= room {
                 room = self.assembler.make_room(self.progress(at));
             }
+            has_key = false;
             at = match byte(body, at) {
-                _ if !is_kept => skip(body, at, self.assembler.depth(), self.depth_limit)?,
-                b'"' => self.string(at + 1)?,
+                _ if !is_kept => self.skip(at)?,
+                b'"' => {
+                    (at, has_key) = self.strings(at + 1, room)?;
+                    if has_key {
+                        continue;
+                    }
+                    at
+                }
                 opening @ (b'{' | b'[') => {
                     self.begin(at, opening == b'{')?;
                     // Both closing brackets are two after their opening ones.
@@ -157,19 +169,37 @@ impl Scanner<'_, '_> {
         Ok((value, true))
     }
 
-    /// Takes a string, from behind its opening quote.
+    /// Takes a string, from behind its opening quote, and whatever else of its object is what was guessed: keys with strings. Returns
+    /// the position behind, and whether that is the one behind a key.
     #[inline(always)]
-    fn string(&mut self, start: usize) -> Result<usize> {
+    fn strings(&mut self, start: usize, room: usize) -> Result<(usize, bool)> {
+        let body = self.body;
         if self.filter.is_masked() {
-            let quoted = lex::string(self.body, start)?;
+            let quoted = lex::string(body, start)?;
             self.assembler.masked();
-            return Ok(quoted.end + 1);
+            return Ok((quoted.end + 1, false));
         }
-        if let Some((word, length)) = self.assembler.guess_value().check::<Json>(&self.body[start..]) {
+        let mut start = start;
+        loop {
+            let Some((word, length)) = self.assembler.guess_value().check::<Json>(&body[start..]) else {
+                return Ok((self.unexpected_string(start)?, false));
+            };
             self.assembler.word(word);
-            return Ok(start + length);
+            let end = start + length;
+            let is_open = self.assembler.kind() == Kind::Object && !self.filter.has_paths() && end < room;
+            if !is_open || body.get(end..end + 2) != Some(b",\"") {
+                return Ok((end, false));
+            }
+            let Some((word, length)) = self.assembler.guess_key().check::<Json>(&body[end + 2..]) else {
+                return Ok((end, false));
+            };
+            self.assembler.push_key(word);
+            let value = space(body, end + 2 + length);
+            if byte(body, value) != b'"' {
+                return Ok((value, true));
+            }
+            start = value + 1;
         }
-        self.unexpected_string(start)
     }
 
     fn unexpected_string(&mut self, start: usize) -> Result<usize> {
@@ -182,6 +212,12 @@ impl Scanner<'_, '_> {
             self.assembler.guess_value().set(word, &self.body[start..], quoted.end + 1 - start);
         }
         Ok(quoted.end + 1)
+    }
+
+    /// Steps over a value.
+    fn skip(&self, at: usize) -> Result<usize> {
+        let known = if self.is_well_formed { skip_known(self.body, at) } else { None };
+        known.map_or_else(|| skip(self.body, at, self.assembler.depth(), self.depth_limit), Ok)
     }
 
     /// Whether a string stands in the body as it is.

@@ -1,29 +1,26 @@
-//! Finds where the plain part of a string ends, eight bytes at a time.
+//! Finds where the plain part of a string ends, sixteen bytes at a time.
+
+use wide::u8x16;
+
+const QUOTE: u8x16 = u8x16::new([b'"'; 16]);
+const BACKSLASH: u8x16 = u8x16::new([b'\\'; 16]);
+const LAST_CONTROL: u8x16 = u8x16::new([0x1F; 16]);
 
 /// Position of the first quote, backslash or control character from a position on, or the length of the input.
 #[inline]
 pub(crate) fn find_special(input: &[u8], start: usize) -> usize {
     let mut at = start;
     while let Some(chunk) = input.get(at..).and_then(|rest| rest.first_chunk()) {
-        let marks = special_bytes(u64::from_le_bytes(*chunk));
+        let bytes = u8x16::new(*chunk);
+        let special = bytes.simd_eq(QUOTE) | bytes.simd_eq(BACKSLASH) | bytes.simd_le(LAST_CONTROL);
+        let marks = special.to_bitmask();
         if marks != 0 {
-            return at + (marks.trailing_zeros() / 8) as usize;
+            return at + marks.trailing_zeros() as usize;
         }
-        at += 8;
+        at += chunk.len();
     }
     let rest = input.get(at..).unwrap_or_default();
     at + rest.iter().position(|byte| matches!(byte, b'"' | b'\\' | 0..0x20)).unwrap_or(rest.len())
-}
-
-/// The highest bit of each byte that is special. Bytes above the first special one may be marked without being so.
-#[inline]
-fn special_bytes(bytes: u64) -> u64 {
-    const ONES: u64 = u64::MAX / 255;
-    const HIGHEST: u64 = ONES << 7;
-    // With its second bit turned, a quote comes right after the control characters, which stay below it.
-    let quote_or_control = (bytes ^ (ONES * 2)).wrapping_sub(ONES * 0x21);
-    let backslash = (bytes ^ (ONES * u64::from(b'\\'))).wrapping_sub(ONES);
-    (quote_or_control | backslash) & !bytes & HIGHEST
 }
 
 #[cfg(test)]

@@ -6,8 +6,8 @@ use std::pin::pin;
 use futures_util::TryStreamExt as _;
 use http::Request;
 use kube::Client;
-use kube::core::WatchEvent;
-use portal_cluster::watch::{Form, Watched, read_event};
+use kube::core::{ObjectMeta, WatchEvent};
+use portal_cluster::watch::{Form, Watched, identity, read_event};
 use portal_core::object::Object;
 use portal_document::{Interning, Node, Options};
 use portal_engine::cache::store::Store;
@@ -96,10 +96,14 @@ fn read(pod: Watched<Cached>) -> (Option<String>, String, Result<Object<'static>
 
 impl Form for Cached {
     fn read(json: &[u8]) -> Result<Cached, portal_document::Error> {
-        Object::parse(json, pods(), &Options::default()).map(Cached)
+        Object::parse(json, pods(), &Options { well_formed: true, ..Options::default() }).map(Cached)
     }
 
     fn root(&self) -> Node<'_> {
         self.0.root()
+    }
+
+    fn metadata(&self) -> ObjectMeta {
+        identity(self.root())
     }
 }

@@ -9,8 +9,14 @@ use super::check_position;
 const LIMITS: DocumentLimits = DocumentLimits { bytes: 1 << 20, depth: 100 };
 
 /// Nobody's documents may fill the interner.
-const OPTIONS: Options =
-    Options { drop: &[], mask: &[], interning: Interning::LookUpOnly, origin: None, limits: LIMITS };
+const OPTIONS: Options = Options {
+    drop: &[],
+    mask: &[],
+    interning: Interning::LookUpOnly,
+    origin: None,
+    well_formed: false,
+    limits: LIMITS,
+};
 
 /// Memory per byte of input, and for the smallest document.
 const BYTES_PER_BYTE: usize = 8;

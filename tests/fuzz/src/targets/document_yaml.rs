@@ -10,8 +10,14 @@ use super::{check_position, document_json::check_round_trip};
 const LIMITS: DocumentLimits = DocumentLimits { bytes: 1 << 20, depth: 100 };
 
 /// Nobody's documents may fill the interner.
-const OPTIONS: Options =
-    Options { drop: &[], mask: &[], interning: Interning::LookUpOnly, origin: None, limits: LIMITS };
+const OPTIONS: Options = Options {
+    drop: &[],
+    mask: &[],
+    interning: Interning::LookUpOnly,
+    origin: None,
+    well_formed: false,
+    limits: LIMITS,
+};
 
 /// Memory per byte of input, and what merge keys may add.
 const BYTES_PER_BYTE: usize = 16;

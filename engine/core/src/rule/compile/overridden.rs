@@ -1,6 +1,8 @@
 //! Rules that read of a pod what its containers may say otherwise.
 
+use std::cell::LazyCell;
 use std::collections::BTreeSet;
+use std::sync::LazyLock;
 
 use portal_expr::{Facts, Read, Schema, Segment, Slot};
 
@@ -24,15 +26,28 @@ struct Place {
     text: String,
 }
 
+/// Where a rule finds the security contexts of pods, and those of their containers.
+#[derive(Default)]
+struct Places {
+    of_pod: Vec<Place>,
+    of_containers: Vec<Place>,
+}
+
 impl Compiler<'_> {
     /// Warns of `securityContext.runAsNonRoot != true`: that is the pod's, and what a container says of itself comes before it.
     pub(super) fn warn_of_overridden(&mut self, facts: &Facts, schema: &Schema, judged: &[JudgedKind]) {
-        let (of_pod, of_containers) = places(judged);
+        // Most rules read nothing of it, and the rest is dear.
+        if !facts.reads.iter().any(is_of_pod) {
+            return;
+        }
+        let of_objects = if facts.reads_root(OBJECT) { places_in_objects(judged) } else { Places::default() };
         let shared = shared_security_fields();
-        let reads_container = |field: &str| of_containers.iter().any(|place| place.is_read(field, facts));
-        let rule = portal_expr::written(&self.spec.rule).unwrap_or_default();
+        let reads_container = |field: &str| {
+            PLACES.of_containers.iter().chain(&of_objects.of_containers).any(|place| place.is_read(field, facts))
+        };
+        let rule = LazyCell::new(|| portal_expr::written(&self.spec.rule).unwrap_or_default());
         let mut read: Vec<(&Place, &str)> = Vec::new();
-        for place in &of_pod {
+        for place in PLACES.of_pod.iter().chain(&of_objects.of_pod) {
             // What is computed of a security context reads all of it: the text says which field that is.
             let is_whole = facts.reads.iter().any(|read| read.root == place.root && read.path == place.path);
             let named = |field: &&&str| is_whole && occurrences(&rule, &format!("{}.{field}", place.text)).count() > 0;
@@ -99,21 +114,31 @@ impl Place {
     }
 }
 
-/// Where a rule finds the security contexts of pods, and those of their containers.
-fn places(judged: &[JudgedKind]) -> (Vec<Place>, Vec<Place>) {
-    let mut of_pod =
-        vec![Place::new(SECURITY_CONTEXT, "securityContext", &[]), Place::new(SPEC, "spec", &["securityContext"])];
-    let mut of_containers = vec![Place::new(CONTAINER, "container", &["securityContext"])];
-    let lists = CONTAINER_TYPES.map(|container_type| container_type.list());
-    of_containers.extend(lists.map(|list| Place::new(SPEC, "spec", &[list, "*", "securityContext"])));
+/// Whether something may be read of the security context of a pod.
+fn is_of_pod(read: &Read) -> bool {
+    let is_context = |segment: &Segment| matches!(segment, Segment::Field(name) if name == "securityContext");
+    read.root == SECURITY_CONTEXT || read.root != CONTAINER && read.path.iter().any(is_context)
+}
+
+/// Where every rule finds them.
+static PLACES: LazyLock<Places> = LazyLock::new(|| {
+    let of_pod = [Place::new(SECURITY_CONTEXT, "securityContext", &[]), Place::new(SPEC, "spec", &["securityContext"])];
+    let lists = CONTAINER_TYPES.map(|kind| Place::new(SPEC, "spec", &[kind.list(), "*", "securityContext"]));
+    let of_containers = [Place::new(CONTAINER, "container", &["securityContext"])].into_iter().chain(lists);
+    Places { of_pod: of_pod.into(), of_containers: of_containers.collect() }
+});
+
+/// Where a rule finds them in the objects that it judges.
+fn places_in_objects(judged: &[JudgedKind]) -> Places {
+    let mut places = Places::default();
     for template in judged.iter().filter_map(|judged| judged.template.as_ref()) {
         let template = template.to_string();
         let spec: Vec<&str> = template.split('.').filter(|name| !name.is_empty()).chain(["spec"]).collect();
         let below = |rest: &[&str]| Place::new(OBJECT, "object", &[&spec, rest].concat());
-        of_pod.push(below(&["securityContext"]));
-        of_containers.extend(lists.map(|list| below(&[list, "*", "securityContext"])));
+        places.of_pod.push(below(&["securityContext"]));
+        places.of_containers.extend(CONTAINER_TYPES.map(|kind| below(&[kind.list(), "*", "securityContext"])));
     }
-    (of_pod, of_containers)
+    places
 }
 
 /// What a rule says of a field of the pod's, with what it would say of the container's first.
