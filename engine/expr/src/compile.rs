@@ -12,6 +12,7 @@ mod contradictions;
 mod divisors;
 mod either;
 mod elsewhere;
+mod empties;
 mod form;
 mod guards;
 mod hidden;

@@ -153,6 +153,8 @@ pub struct Field {
     pub computed: Option<ComputedId>,
     /// Whether every object has it.
     pub required: bool,
+    /// Whether an empty text in it is the same as none.
+    pub empty_is_none: bool,
 }
 
 /// The number by which the host knows a computed field.
@@ -427,17 +429,17 @@ impl Schema {
 impl Field {
     /// A field that may be missing.
     pub fn optional(shape: Shape) -> Self {
-        Self { shape, computed: None, required: false }
+        Self { shape, computed: None, required: false, empty_is_none: false }
     }
 
     /// A field that every object has.
     pub fn required(shape: Shape) -> Self {
-        Self { shape, computed: None, required: true }
+        Self { shape, computed: None, required: true, empty_is_none: false }
     }
 
     /// A field that the host computes.
     pub fn computed(shape: Shape, field: ComputedId) -> Self {
-        Self { shape, computed: Some(field), required: false }
+        Self { shape, computed: Some(field), required: false, empty_is_none: false }
     }
 }
 

@@ -75,6 +75,10 @@ struct Builder {
 /// each has its group and version too: `core/v1/Event`.
 const TABLE: &str = include_str!("fields.txt");
 
+/// The texts that are pointers in the Go types of Kubernetes, which its API server does not tell: `IngressSpec.ingressClassName`, a line
+/// each. In those an empty text is something else than none. Any other text that may be left out is the same to Kubernetes if it is empty.
+const POINTERS: &str = include_str!("pointers.txt");
+
 /// Why nothing can be asked about the values of a Secret.
 pub(crate) const SECRET: &str = "the values of a Secret are hidden from rules, which read \"***\"";
 
@@ -297,6 +301,7 @@ impl Builder {
             let id = self.add(name);
             self.ids.insert(name, id);
         }
+        let pointers: HashSet<&str> = POINTERS.lines().collect();
         let mut lines = TABLE.lines().skip_while(|line| line.contains(' ')).peekable();
         while let Some(name) = lines.next() {
             let mut fields = HashMap::new();
@@ -315,11 +320,14 @@ impl Builder {
                 if shape == Shape::Any && INT_OR_TEXT.contains(&field.trim_end_matches('!')) {
                     shape = Shape::OneOf(vec![Shape::Int, Shape::Text]);
                 }
-                let (name, field) = match field.strip_suffix('!') {
+                let is_text = matches!(shape, Shape::Text | Shape::Word(_));
+                let (known, mut described) = match field.strip_suffix('!') {
                     Some(name) => required(name, shape),
                     None => optional(field, shape),
                 };
-                fields.insert(name, field);
+                described.empty_is_none =
+                    is_text && !described.required && !pointers.contains(&*format!("{name}.{field}"));
+                fields.insert(known, described);
             }
             self.schema.set_fields(self.ids[name], fields);
         }

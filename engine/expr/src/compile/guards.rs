@@ -193,7 +193,8 @@ impl<'s> Compiler<'s> {
             Syntax::Binary(Binary::Coalesce, _, default) => tree.kind(*default),
             _ => &Syntax::Nil,
         };
-        same_literal(missing, tree.kind(other)).is_none_or(|is_same| is_same == is_equal)
+        let is_none = matches!(missing, Syntax::Nil) && self.is_nothing_of(one, other);
+        same_literal(missing, tree.kind(other)).is_none_or(|is_same| (is_same || is_none) == is_equal)
     }
 
     /// Notes that a list has an element if `len(x) > 0`, `count(…) != 0` and the like turned out so.
@@ -304,13 +305,11 @@ impl<'s> Compiler<'s> {
         match tree.kind(condition) {
             Syntax::Unary(Unary::Not { .. }, inner) => self.asked_by(*inner),
             Syntax::Identifier(name) => self.condition_of(name).and_then(|(value, _)| self.asked_by(value)),
-            Syntax::Binary(Binary::Equal | Binary::NotEqual, left, right) => {
-                match (tree.kind(*left), tree.kind(*right)) {
-                    (_, Syntax::Nil) => Some(self.asked_of(*left)),
-                    (Syntax::Nil, _) => Some(self.asked_of(*right)),
-                    _ => None,
-                }
-            }
+            Syntax::Binary(Binary::Equal | Binary::NotEqual, left, right) => match (left, right) {
+                _ if self.is_nothing_of(*left, *right) => Some(self.asked_of(*left)),
+                _ if self.is_nothing_of(*right, *left) => Some(self.asked_of(*right)),
+                _ => None,
+            },
             Syntax::Binary(Binary::In, left, right) => match (tree.kind(*left), self.way(*right)) {
                 (Syntax::Text(key), Some(mut way)) => {
                     way.steps.push(Step::Field(key));

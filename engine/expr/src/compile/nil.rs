@@ -192,22 +192,29 @@ impl<'s> Compiler<'s> {
     }
 
     /// What is known of the value at the end of a path.
-    fn form_of(&self, id: Id) -> Option<Form<'s>> {
-        match self.tree.kind(id) {
-            Syntax::Member { base, property, .. } => {
-                let Syntax::Text(name) = self.tree.kind(*property) else { return None };
-                match self.form_of(*base)?.member(self.schema, name) {
-                    Member::Read { form, .. } => Some(form),
-                    Member::None | Member::Computed { .. } => None,
-                }
-            }
-            Syntax::Identifier(name) => match self.variable(name) {
-                Some(variable) => Some(variable.known.form.clone()),
-                None => self.schema.root(name).map(|root| Form::shaped(&root.shape)),
-            },
-            Syntax::Pointer("") => self.scopes.last().map(|scope| scope.item.form.clone()),
-            _ => None,
+    pub(super) fn form_of(&self, id: Id) -> Option<Form<'s>> {
+        // A chain of names may be of any length.
+        let (mut names, mut node) = (Vec::new(), id);
+        while let Syntax::Member { base, property, .. } = self.tree.kind(node) {
+            let Syntax::Text(name) = self.tree.kind(*property) else { return None };
+            names.push(name.as_ref());
+            node = *base;
         }
+        let mut form = match self.tree.kind(node) {
+            Syntax::Identifier(name) => match self.variable(name) {
+                Some(variable) => variable.known.form.clone(),
+                None => Form::shaped(&self.schema.root(name)?.shape),
+            },
+            Syntax::Pointer("") => self.scopes.last()?.item.form.clone(),
+            _ => return None,
+        };
+        for name in names.into_iter().rev() {
+            form = match form.member(self.schema, name) {
+                Member::Read { form, .. } => form,
+                Member::None | Member::Computed { .. } => return None,
+            };
+        }
+        Some(form)
     }
 
     /// Warns of `x == y`, and of `x in ys`, where both may be missing: then they are equal, and whoever leaves both out is refused.

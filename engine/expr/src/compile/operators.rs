@@ -208,6 +208,8 @@ impl<'s> Compiler<'s> {
         for (operator, at, right_id) in links {
             self.refuse_unquoted_text(*operator, left.known.kind, *right_id)?;
             let right = self.value(*right_id)?;
+            let (compared, right) = self.without_empty(*operator, left, right);
+            left = compared;
             left = match operator {
                 Binary::Coalesce => self.coalesce(*at, left, right),
                 Binary::Equal | Binary::NotEqual if self.is_emptiness(&left, &right) => {

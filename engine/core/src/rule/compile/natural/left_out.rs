@@ -1,0 +1,89 @@
+//! What Kubernetes makes of what is left out, or empty.
+
+use super::{check};
+use crate::testing::{Objects, judge, objects, rules};
+
+/// Whether each object violates a rule for its kind, which nothing is told of.
+#[track_caller]
+fn check_judged(kind: &str, rule: &str, rows: &[(&str, bool)]) {
+    let (rule_set, wrong) =
+        rules(&format!("name: a\nmatch: {{gvk: [{kind}], podControllers: false}}\nrule: |\n  {rule}\n"));
+    assert_eq!(wrong.join("\n"), "", "{rule}");
+    for (object, is_violated) in rows {
+        let judged = judge(&rule_set, &objects(object)[0], &Objects(Vec::new()));
+        assert!(!judged.contains("failed"), "{rule}\n{judged}");
+        assert_eq!(judged.contains("a:"), *is_violated, "{rule}\n{object}\n{judged}");
+    }
+}
+
+fn pod(spec: &str) -> String {
+    format!(
+        "{{apiVersion: v1, kind: Pod, metadata: {{name: p}}, spec: {{containers: [{{name: c, image: i}}], {spec}}}}}"
+    )
+}
+
+#[test]
+fn an_empty_text_is_none() {
+    let [none, empty, null, own] =
+        ["", "serviceAccountName: ''", "serviceAccountName: null", "serviceAccountName: own"].map(pod);
+    for rule in [
+        "spec.serviceAccountName == nil || spec.serviceAccountName == 'default'",
+        "spec.serviceAccountName == ''",
+        "spec.serviceAccountName in ['', 'default']",
+        "(spec.serviceAccountName ?? 'default') == 'default'",
+        "not (spec.serviceAccountName != nil)",
+        "let name = spec.serviceAccountName; name == nil",
+        "spec.serviceAccountName != 'own'",
+    ] {
+        check_judged("{kind: Pod}", rule, &[(&none, true), (&empty, true), (&null, true), (&own, false)]);
+    }
+    for rule in
+        ["spec.serviceAccountName != nil", "spec.serviceAccountName != ''", "spec.serviceAccountName not in ['']"]
+    {
+        check_judged("{kind: Pod}", rule, &[(&none, false), (&empty, false), (&null, false), (&own, true)]);
+    }
+    check_judged(
+        "{kind: Pod}",
+        "spec.serviceAccountName != '' && upper(spec.serviceAccountName) == 'OWN'",
+        &[(&empty, false), (&own, true)],
+    );
+    let [every, empty, one] = [
+        "tolerations: [{operator: Exists}]",
+        "tolerations: [{operator: Exists, key: ''}]",
+        "tolerations: [{operator: Exists, key: a}]",
+    ]
+    .map(pod);
+    check_judged(
+        "{kind: Pod}",
+        "any(spec.tolerations, .operator == 'Exists' && .key == nil)",
+        &[(&every, true), (&empty, true), (&one, false)],
+    );
+    check_judged(
+        "{kind: Pod}",
+        "spec.serviceAccountName != nil && cluster.serviceaccounts.byName(metadata.namespace, spec.serviceAccountName) == nil",
+        &[(&pod("serviceAccountName: ''"), false), (&own, true)],
+    );
+}
+
+#[test]
+fn an_empty_text_is_something_where_kubernetes_tells_it_from_none() {
+    let claim = |spec: &str| {
+        format!("{{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {{name: c}}, spec: {{{spec}}}}}")
+    };
+    let (none, empty) = (claim(""), claim("storageClassName: ''"));
+    let kind = "{kind: PersistentVolumeClaim}";
+    check_judged(kind, "object.spec.storageClassName == nil", &[(&none, true), (&empty, false)]);
+    check(kind, &[("object.spec.storageClassName == ''", "`object.spec.storageClassName == nil`")]);
+    let labelled = pod("nodeName: ''").replace("{name: p}", "{name: p, labels: {team: ''}}");
+    check_judged("{kind: Pod}", "metadata.labels.team == nil", &[(&labelled, false)]);
+}
+
+#[test]
+fn what_was_not_set_is_told_as_such() {
+    let (rule_set, _) = rules("name: a\nmatch: {gvk: [{kind: Pod}]}\nrule: spec.serviceAccountName == nil\n");
+    let pod = objects(&pod("serviceAccountName: ''"));
+    assert_eq!(
+        judge(&rule_set, &pod[0], &Objects(Vec::new())),
+        "a: spec.serviceAccountName is not set (spec.serviceAccountName is not set)"
+    );
+}
