@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, LazyLock};
 
 use portal_document::Interner;
-use portal_expr::{Field, Object, ObjectId, Schema, Shape, Words};
+use portal_expr::{Fallback, Field, FilledList, Instead, Object, ObjectId, Schema, Shape, Words};
 
 use super::{
     CONTAINER_TYPE, SECCOMP_PROFILE_TYPE, functions,
@@ -86,7 +86,7 @@ pub(crate) const SECRET: &str = "the values of a Secret are hidden from rules, w
 pub(crate) const SECRET_FIELDS: [&str; 2] = ["data", "stringData"];
 
 /// What Kubernetes takes numbers for that are left out, where that is not 0.
-const DEFAULTS: [(&str, &str); 12] = [
+const DEFAULTS: [(&str, &str); 13] = [
     ("replicas", "1"),
     ("minReplicas", "1"),
     ("periodSeconds", "10"),
@@ -99,7 +99,47 @@ const DEFAULTS: [(&str, &str); 12] = [
     ("parallelism", "1"),
     ("successfulJobsHistoryLimit", "3"),
     ("failedJobsHistoryLimit", "1"),
+    ("scaleDown.stabilizationWindowSeconds", "300"),
 ];
+
+/// What Kubernetes takes fields for that may be any text and are left out, by the names of their types.
+const TEXT_DEFAULTS: [(&str, &str, &str); 3] = [
+    ("Secret", "type", "Opaque"),
+    ("PodSpec", "serviceAccountName", "default"),
+    ("PodSpec", "schedulerName", "default-scheduler"),
+];
+
+/// Fields that Kubernetes takes something else for where they are left out.
+const FALLBACKS: [Fallback; 3] = [
+    Fallback { object: "ResourceRequirements", fields: &["requests"], instead: Instead::Key("limits") },
+    Fallback { object: "ServicePort", fields: &["targetPort"], instead: Instead::Field("port") },
+    // A test compares these with the fields that the security contexts of pods and of containers share.
+    Fallback {
+        object: "SecurityContext",
+        fields: &[
+            "appArmorProfile",
+            "runAsGroup",
+            "runAsNonRoot",
+            "runAsUser",
+            "seLinuxOptions",
+            "seccompProfile",
+            "seccompProfileType",
+            "windowsOptions",
+        ],
+        instead: Instead::Around {
+            lists: &["containers", "initContainers", "ephemeralContainers"],
+            element: "container",
+            merged: &["windowsOptions"],
+        },
+    },
+];
+
+/// Lists that Kubernetes fills in where they are left out.
+const FILLED_LISTS: [FilledList; 1] = [FilledList {
+    object: "NetworkPolicySpec",
+    list: "policyTypes",
+    texts: &[("Ingress", None), ("Egress", Some("egress"))],
+}];
 
 /// What Kubernetes takes fields for that are one of a few texts and are left out. Nothing where that depends on other fields.
 const WORD_DEFAULTS: [(&str, Option<&str>); 20] = [
@@ -164,8 +204,11 @@ const IMPLIED: [&str; 10] = [
 const INT_OR_TEXT: [&str; 5] = ["maxSurge", "maxUnavailable", "minAvailable", "port", "targetPort"];
 
 /// Fields that are one of a few texts, as Kubernetes checks and its API server does not describe.
-const WORDS: [(&str, &str, &str); 2] =
-    [("RoleRef", "kind!", "text(ClusterRole|Role)"), ("rbac/v1/Subject", "kind!", "text(Group|ServiceAccount|User)")];
+const WORDS: [(&str, &str, &str); 3] = [
+    ("RoleRef", "kind!", "text(ClusterRole|Role)"),
+    ("rbac/v1/Subject", "kind!", "text(Group|ServiceAccount|User)"),
+    ("LimitRangeItem", "type!", "text(Container|PersistentVolumeClaim|Pod)"),
+];
 
 /// Fields of Kubernetes, and maps of texts, of which no text has a `*` or a `?` in it: names of objects, labels, images, and users.
 const UNPATTERNED: [&str; 24] = [
@@ -209,6 +252,9 @@ impl Types {
         builder.schema.set_unpatterned(UNPATTERNED);
         builder.schema.set_defaults(DEFAULTS);
         builder.schema.set_word_defaults(&WORD_DEFAULTS);
+        builder.schema.set_text_defaults(&TEXT_DEFAULTS);
+        builder.schema.set_fallbacks(&FALLBACKS);
+        builder.schema.set_filled_lists(&FILLED_LISTS);
         builder.schema.set_truth_defaults(&TRUTH_DEFAULTS);
         builder.schema.set_wildcards(&WILDCARDS);
         builder.schema.set_implied(&IMPLIED);

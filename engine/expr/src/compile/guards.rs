@@ -244,7 +244,7 @@ impl<'s> Compiler<'s> {
     }
 
     /// Whether something speaks of the element of a predicate.
-    fn has_item(&self, id: Id) -> bool {
+    pub(super) fn has_item(&self, id: Id) -> bool {
         self.has(id, |id| matches!(self.tree.kind(id), Syntax::Pointer(_)))
     }
 

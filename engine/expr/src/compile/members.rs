@@ -61,7 +61,9 @@ impl<'s> Compiler<'s> {
         };
         let names: Vec<&str> =
             links.iter().rev().take_while(|(.., method)| !method).map(|(_, name, ..)| *name).collect();
+        let mut owner = None;
         for (index, (link, name, optional, method)) in links.into_iter().rev().enumerate() {
+            let object = typed.known.form.object();
             let following = names.get(index..).unwrap_or_default();
             self.refuse_habitual_field(link, &typed, name, following)?;
             if !self.strict && !following.is_empty() && self.lacks(&typed.known.form, name) {
@@ -69,6 +71,9 @@ impl<'s> Compiler<'s> {
             }
             let field = self.field(self.at(link), typed, name, optional, method)?;
             typed = self.settled(link, field);
+            self.note_fallback(link, object, owner);
+            self.note_filled(link, object);
+            owner = object;
         }
         Ok(typed)
     }

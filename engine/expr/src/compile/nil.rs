@@ -49,7 +49,8 @@ impl<'s> Compiler<'s> {
         if self.dividing.contains(&id) {
             return self.missing_divisor(id, operand, &whole(&text));
         }
-        let replaced = whole(&format!("{text} ?? {default}"));
+        let given = self.with_fallback(id);
+        let replaced = whole(&format!("{given} ?? {default}"));
         if default.contains("1970") {
             // A date that is long ago has passed, which is seldom meant of what has none.
             let message = format!(
@@ -57,10 +58,23 @@ impl<'s> Compiler<'s> {
             );
             return self.error(operand.op.at, message);
         }
+        let asked = match given == text {
+            true => format!("{text} != nil && …"),
+            false => format!("let x = {given}; x != nil && …"),
+        };
         let message = format!(
-            "`{text}` may be missing: write `{replaced}` to give it a value, or `{text} != nil && …` to leave out what has none"
+            "`{text}` may be missing: write `{replaced}` to give it a value, or `{asked}` to leave out what has none"
         );
         self.error(operand.op.at, message)
+    }
+
+    /// Something that is read, with what counts where it is missing.
+    fn with_fallback(&self, id: Id) -> String {
+        let text = self.shown(id);
+        match self.fallback(id) {
+            Some(instead) => format!("{text} ?? {instead}"),
+            None => text,
+        }
     }
 
     /// Refuses `x < 5` where `x` may be missing: the answer would be false, and whoever leaves the field out would pass.
@@ -89,8 +103,9 @@ impl<'s> Compiler<'s> {
             _ if operand.known.kind == Type::INT => self.default_of(id).unwrap_or("0"),
             _ => "0",
         };
-        let is_coalesce = matches!(self.tree.kind(id), Syntax::Binary(Binary::Coalesce, ..));
-        let given = if is_coalesce { written(self.tree, id) } else { text.clone() };
+        let is_written = matches!(self.tree.kind(id), Syntax::Binary(Binary::Coalesce, ..));
+        let given = if is_written { written(self.tree, id) } else { self.with_fallback(id) };
+        let is_coalesce = given != text;
         let value = format!("({given} ?? {default})");
         let replaced =
             if id == left_id { format!("{value} {sign} {right_text}") } else { format!("{left_text} {sign} {value}") };
@@ -396,7 +411,14 @@ impl<'s> Compiler<'s> {
     /// What a number counts as where it is missing, if the host has said so.
     pub(super) fn default_of(&self, id: Id) -> Option<&'static str> {
         let name = self.last_name(id)?;
-        if self.is_of_status(id) { None } else { self.schema.default_of(name) }
+        if self.is_of_status(id) {
+            return None;
+        }
+        let own = match self.tree.kind(id) {
+            Syntax::Member { base, .. } => self.last_name(*base),
+            _ => None,
+        };
+        own.and_then(|own| self.schema.default_of(&format!("{own}.{name}"))).or_else(|| self.schema.default_of(name))
     }
 
     /// Whether something is a part of a status: what is there is told, and nobody decides what it is without it.

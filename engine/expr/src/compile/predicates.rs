@@ -66,6 +66,7 @@ impl<'s> Compiler<'s> {
         let has_texts = has_texts(&collection.op);
         self.scopes.push(Scope {
             item,
+            collection: *collection_id,
             has_patterns,
             has_texts,
             has_index,

@@ -1,6 +1,6 @@
 //! What Kubernetes makes of what is left out, or empty.
 
-use super::{check};
+use super::{DEPLOYMENT, POLICY, check, check_warned, told};
 use crate::testing::{Objects, judge, objects, rules};
 
 /// Whether each object violates a rule for its kind, which nothing is told of.
@@ -86,4 +86,79 @@ fn what_was_not_set_is_told_as_such() {
         judge(&rule_set, &pod[0], &Objects(Vec::new())),
         "a: spec.serviceAccountName is not set (spec.serviceAccountName is not set)"
     );
+}
+
+#[test]
+fn a_list_that_kubernetes_fills_in_is_asked_whether_it_is_empty() {
+    check_warned(
+        POLICY,
+        &[
+            (
+                r#""Ingress" in object.spec.policyTypes"#,
+                r#"`("Ingress" in object.spec.policyTypes || object.spec.policyTypes == nil)`"#,
+            ),
+            (
+                r#""Egress" not in object.spec.policyTypes"#,
+                r#"`("Egress" not in object.spec.policyTypes && (object.spec.policyTypes != nil || object.spec.egress == nil))`"#,
+            ),
+            (
+                r#"any(object.spec.policyTypes, # == "Egress")"#,
+                r#" || object.spec.policyTypes == nil && object.spec.egress != nil)`"#,
+            ),
+        ],
+    );
+    let found = r#"none(cluster.networkpolicies.list(metadata.namespace, {}), .spec.podSelector == {} && "Ingress" in .spec.policyTypes)"#;
+    check_warned("{kind: Pod}", &[(found, r#"`("Ingress" in .spec.policyTypes || .spec.policyTypes == nil)`"#)]);
+    let whole = r#"("Ingress" in object.spec.policyTypes || object.spec.policyTypes == nil)"#;
+    assert_eq!(told(&format!("gvk: [{POLICY}]"), whole), "");
+}
+
+#[test]
+fn what_stands_in_for_a_field_is_advised_before_a_value() {
+    let (requests, limits) = ("container.resources.requests", "container.resources.limits");
+    let user = "container.securityContext.runAsUser ?? securityContext.runAsUser";
+    check(
+        "{kind: Pod}",
+        &[
+            (
+                &format!("quantity({requests}.cpu) > quantity('4')"),
+                &format!("`quantity({requests}.cpu ?? {limits}.cpu ?? \"0\")`"),
+            ),
+            (&format!("{requests}.cpu < '100m'"), &format!("`({requests}.cpu ?? {limits}.cpu ?? \"0\") < \"100m\"`")),
+            ("container.securityContext.runAsUser < 10000", &format!("`({user} ?? 0) < 10000`")),
+            ("container.securityContext.runAsUser < 10000", &format!("`let x = {user}; x != nil && x < 10000`")),
+        ],
+    );
+}
+
+#[test]
+fn a_text_that_may_be_any_has_a_default_too() {
+    check_warned(
+        "{kind: Secret}",
+        &[(r#"object.type == "Opaque" && "a" in object.data"#, r#"`(object.type ?? "Opaque") == "Opaque"`"#)],
+    );
+    check_warned(
+        DEPLOYMENT,
+        &[(r#"spec.serviceAccountName == "default""#, r#"`(spec.serviceAccountName ?? "default") == "default"`"#)],
+    );
+    assert_eq!(told("gvk: [{kind: Secret}]", r#"object.type == "kubernetes.io/tls""#), "");
+}
+
+#[test]
+fn a_number_has_the_default_of_its_place() {
+    let autoscaler = "{group: autoscaling, kind: HorizontalPodAutoscaler, version: v2}";
+    let seconds = |which: &str| format!("object.spec.behavior.{which}.stabilizationWindowSeconds");
+    check(
+        autoscaler,
+        &[
+            (&format!("{} < 300", seconds("scaleDown")), &format!("({} ?? 300) < 300", seconds("scaleDown"))),
+            (&format!("{} < 300", seconds("scaleUp")), &format!("({} ?? 0) < 300", seconds("scaleUp"))),
+        ],
+    );
+}
+
+#[test]
+fn a_text_that_can_be_few_is_one_of_them() {
+    let ranges = "{kind: LimitRange}";
+    check(ranges, &[(r#"any(object.spec.limits, .type == "container")"#, r#"did you mean `Container`?"#)]);
 }
