@@ -204,8 +204,12 @@ struct Variable<'s> {
 /// What a predicate's body may name.
 struct Scope<'s> {
     item: Known<'s>,
+    /// Whether the elements come from a call of the host.
+    looked_up: bool,
     /// The list that they are of.
     collection: Id,
+    /// What is asked of each of them.
+    body: Option<Id>,
     /// Whether the elements are texts of the expression, some of which have a `*` or a `?`.
     has_patterns: bool,
     /// Whether the elements are texts of the expression, and nothing else.

@@ -78,6 +78,11 @@ impl<'s> Way<'s> {
         !self.steps.last().is_some_and(|step| step.is_of_value())
     }
 
+    /// Whether it begins with the element of the predicate that is so many levels inside.
+    pub(super) fn is_of_item(&self, level: usize) -> bool {
+        self.from == From::Item(level)
+    }
+
     /// Whether it leads to the same field as another one, of the same object as it was before, or by a shorter name.
     pub(super) fn ends_like(&self, other: &Self) -> bool {
         let are_named = matches!((&self.from, &other.from), (From::Name(_), From::Name(_)));

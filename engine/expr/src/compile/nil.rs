@@ -240,6 +240,14 @@ impl<'s> Compiler<'s> {
         (left_id, left): (Id, &Typed<'s>),
         (right_id, right): (Id, &Typed<'s>),
     ) {
+        if !self.strict && operator == Binary::Equal && self.is_found_alike((left_id, left), (right_id, right)) {
+            let (left, right) = (self.shown(left_id), self.shown(right_id));
+            let message = format!(
+                "`{left}` and `{right}` may both be missing, and then this is found although it says nothing: write \
+                 `{left} != nil && {left} == {right}` to look for what has both"
+            );
+            return self.warn(at, message);
+        }
         let is_equal = operator == Binary::Equal && right.known.may_be_nil && !self.is_asked(right_id);
         let is_listed = matches!(self.tree.kind(right_id), Syntax::Array(_));
         let is_in = operator == Binary::In && right.known.has_nil && !is_listed;
@@ -268,6 +276,65 @@ impl<'s> Compiler<'s> {
              to leave out what has neither"
         );
         self.warn(at, message);
+    }
+
+    /// Whether a field of what was looked up is compared with something else, and both may be missing or empty. The same field of both
+    /// objects may well be missing from both, if they are told to be alike by something else too.
+    fn is_found_alike(&self, left: (Id, &Typed<'s>), right: (Id, &Typed<'s>)) -> bool {
+        let Some(scope) = self.scopes.last().filter(|scope| scope.looked_up) else { return false };
+        let may_be_none = |(id, typed): (Id, &Typed<'s>)| {
+            (typed.known.may_be_nil || self.is_collection(&typed.known)) && !self.is_asked(id) && !self.is_present(id)
+        };
+        if !may_be_none(left) || !may_be_none(right) {
+            return false;
+        }
+        let (Some(one), Some(other)) = (self.way(left.0), self.way(right.0)) else { return false };
+        let level = self.scopes.len();
+        match (one.is_of_item(level), other.is_of_item(level)) {
+            (true, false) | (false, true) => {}
+            _ => return false,
+        }
+        let is_same_field = self.last_name(left.0) == self.last_name(right.0);
+        !is_same_field || scope.body.is_none_or(|body| self.is_sole_likeness(body, left.0, right.0))
+    }
+
+    /// Whether no other part of a condition says that something is so.
+    fn is_sole_likeness(&self, body: Id, left: Id, right: Id) -> bool {
+        let mut rest = vec![body];
+        while let Some(id) = rest.pop() {
+            match self.tree.kind(id) {
+                Syntax::Predicate(inner) => rest.push(*inner),
+                Syntax::Binary(Binary::And { .. }, one, other) => rest.extend([*one, *other]),
+                Syntax::Binary(Binary::Equal, one, other) if (*one, *other) == (left, right) => {}
+                Syntax::Binary(Binary::NotEqual, ..) | Syntax::Unary(Unary::Not { .. }, _) => {}
+                _ => return false,
+            }
+        }
+        true
+    }
+
+    /// Whether something comes from a call of the host.
+    pub(super) fn is_looked_up(&self, id: Id) -> bool {
+        let mut node = id;
+        loop {
+            node = match self.tree.kind(node) {
+                Syntax::Call { callee, .. } => return matches!(self.tree.kind(*callee), Syntax::Member { .. }),
+                Syntax::Chain(inner) => *inner,
+                Syntax::Member { base, .. } => *base,
+                Syntax::Builtin { name: "filter" | "find" | "first" | "last" | "concat", arguments } => {
+                    match arguments.first() {
+                        Some(argument) => *argument,
+                        None => return false,
+                    }
+                }
+                Syntax::Identifier(name) => match self.variable(name) {
+                    // A value comes before whatever names it.
+                    Some(variable) if variable.value.0 < node.0 => variable.value,
+                    _ => return false,
+                },
+                _ => return false,
+            };
+        }
     }
 
     /// Whether the expression may be true because these two are equal, or one is in the other, rather than because they are not.

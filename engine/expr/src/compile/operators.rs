@@ -257,7 +257,7 @@ impl<'s> Compiler<'s> {
     }
 
     /// Whether a value is known to be a list or a map, of which Kubernetes takes an empty one for a missing one.
-    fn is_collection(&self, known: &Known<'s>) -> bool {
+    pub(super) fn is_collection(&self, known: &Known<'s>) -> bool {
         !self.strict && (known.kind.is_array() || known.kind.is_map() && known.kind.as_object().is_none())
     }
 

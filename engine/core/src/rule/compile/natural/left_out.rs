@@ -89,6 +89,31 @@ fn what_was_not_set_is_told_as_such() {
 }
 
 #[test]
+fn what_is_looked_up_is_not_found_because_both_have_nothing() {
+    let labels = ".spec.selector.matchLabels == object.spec.selector.matchLabels";
+    let budgets = "cluster.poddisruptionbudgets.list(object.metadata.namespace, {})";
+    let advice = format!("`.spec.selector.matchLabels != nil && {labels}`");
+    check_warned(
+        DEPLOYMENT,
+        &[
+            (&format!("none({budgets}, {labels})"), &advice),
+            (&format!("not any({budgets}, .metadata.name != 'a' && {labels})"), &advice),
+            (
+                "any(cluster.services.list(metadata.namespace), .spec.externalName == metadata.labels.host)",
+                "`.spec.externalName != nil && .spec.externalName == metadata.labels.host`",
+            ),
+        ],
+    );
+    for rule in [
+        &format!("none({budgets}, .spec.selector.matchLabels != nil && {labels})"),
+        &format!("none({budgets}, .metadata.name == object.metadata.name && {labels})"),
+        "any(cluster.services.list(metadata.namespace), .metadata.name == metadata.name)",
+    ] {
+        assert_eq!(told(&format!("gvk: [{DEPLOYMENT}], podControllers: false"), rule), "", "{rule}");
+    }
+}
+
+#[test]
 fn a_list_that_kubernetes_fills_in_is_asked_whether_it_is_empty() {
     check_warned(
         POLICY,
