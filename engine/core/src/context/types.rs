@@ -354,6 +354,10 @@ impl Builder {
             while let Some((field, shape)) =
                 lines.next_if(|line| line.contains(' ')).and_then(|line| line.trim_start().split_once(' '))
             {
+                if (name, field) == ("Secret", "stringData") {
+                    // The API server puts it into `data` before any rule sees it.
+                    continue;
+                }
                 let words = WORDS.iter().find(|(of, known, _)| *of == name && *known == field);
                 let mut shape = self.shape(words.map_or(shape, |(.., words)| words));
                 if let ("selector", Shape::Map { never_nil, .. }) = (field, &mut shape) {
