@@ -1,8 +1,8 @@
 //! The objects of files as the cluster that rules look things up in.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use portal_core::{
     event::Subject,
@@ -19,9 +19,12 @@ use crate::check::{files, skipped};
 #[derive(Default)]
 pub(crate) struct Cluster {
     objects: HashMap<(String, String), Vec<Entry>>,
+    /// What makes pods that somebody asked for and nobody found, because it is only about to make them. Written by whoever asks.
+    unmade: Mutex<BTreeSet<String>>,
 }
 
 struct Entry {
+    kind: Arc<Kind>,
     namespace: Option<String>,
     name: String,
     object: Arc<Object<'static>>,
@@ -102,7 +105,7 @@ impl Cluster {
             let objects = self.objects.entry((kind.group.clone(), kind.kind.clone())).or_default();
             // Of objects with the same name the last one stays, as if all of them were applied in order.
             objects.retain(|entry| (&entry.namespace, &entry.name) != (&namespace, &name));
-            objects.push(Entry { namespace, name, object: Arc::new(subject.into_object()) });
+            objects.push(Entry { kind: Arc::clone(kind), namespace, name, object: Arc::new(subject.into_object()) });
         }
         wrong
     }
@@ -113,6 +116,25 @@ impl Cluster {
         let found = entries
             .filter(|entry| query.selects(&query.kind, entry.object.root(), &entry.name, entry.namespace.as_deref()));
         found.map(|entry| Arc::clone(&entry.object)).collect()
+    }
+
+    /// What makes pods that were asked for, and that no file has.
+    pub(crate) fn unmade(&self) -> BTreeSet<String> {
+        self.unmade.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Notes what would make the pods that are asked for.
+    fn note_unmade(&self, query: &Query) {
+        let makes =
+            |entry: &&Entry| query.selects_pods_of(&entry.kind, entry.object.root(), entry.namespace.as_deref());
+        let describe = |entry: &Entry| match &entry.namespace {
+            Some(namespace) => format!("{} {namespace}/{}", entry.kind.kind, entry.name),
+            None => format!("{} {}", entry.kind.kind, entry.name),
+        };
+        let makers: Vec<String> = self.objects.values().flatten().filter(makes).map(describe).collect();
+        if !makers.is_empty() {
+            self.unmade.lock().unwrap_or_else(PoisonError::into_inner).extend(makers);
+        }
     }
 
     /// The namespaces and names of the objects of a kind.
@@ -130,6 +152,9 @@ impl Lookup for Cluster {
         let mut found = self.find(query);
         if let (true, Filter::Name(name), "Namespace") = (found.is_empty(), &query.filter, query.kind.kind.as_str()) {
             found.extend(namespace(name, &query.kind));
+        }
+        if found.is_empty() {
+            self.note_unmade(query);
         }
         Answer::Found(found)
     }

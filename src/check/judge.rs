@@ -51,6 +51,8 @@ pub(crate) struct Judgement {
     pub(crate) is_live: bool,
     /// Files of folders that hold no object, and why.
     pub(crate) skipped_files: Vec<Failed>,
+    /// What makes pods that rules looked for, and that no file has.
+    pub(crate) unmade: BTreeSet<String>,
 }
 
 /// Where an object is, and what it is called.
@@ -188,6 +190,7 @@ pub(crate) fn judge(loaded: &Loaded, arguments: &Arguments, connection: Option<&
         is_strict: arguments.strict,
         is_live: connection.is_some(),
         skipped_files,
+        unmade: work.cluster.unmade(),
     }
 }
 

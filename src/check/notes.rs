@@ -26,7 +26,21 @@ impl Judgement {
             )
         });
         let unknown = self.unknown.iter().filter(|_| !self.is_strict).map(UnknownKind::note);
-        assumed.into_iter().chain(unknown).chain(self.skipped_notes()).collect()
+        assumed.into_iter().chain(unknown).chain(self.unmade_note()).chain(self.skipped_notes()).collect()
+    }
+
+    /// Objects are judged before there are pods, as in a cluster to which everything is applied at once.
+    fn unmade_note(&self) -> Option<String> {
+        let first = self.unmade.first()?;
+        let makers = match self.unmade.len() - 1 {
+            0 => format!("{first} makes pods"),
+            1 => format!("{first} and 1 object more make pods"),
+            more => format!("{first} and {more} objects more make pods"),
+        };
+        Some(format!(
+            "{makers} that a rule looked up, and no file has them: lookups find what is written down. Put such pods into --cluster, or ask a \
+             cluster with --live"
+        ))
     }
 
     fn skipped_notes(&self) -> impl Iterator<Item = String> {

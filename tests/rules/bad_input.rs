@@ -276,10 +276,10 @@ rule: container.name == 'b' && container.securityContext.runAsUser + 1 == 1000
         &[],
         2,
         "
-error: FOLDER/rules/a.yaml:4:1: rule order: rule: 2:27: `container.securityContext.runAsUser` may be missing, and what is missing is not less than anything: write `(container.securityContext.runAsUser ?? 0) < 1000` to take it for 0, or `container.securityContext.runAsUser != nil && container.securityContext.runAsUser < 1000` to leave out what has none
+error: FOLDER/rules/a.yaml:4:1: rule order: rule: 2:27: `container.securityContext.runAsUser` may be missing, and what is missing is not less than anything: write `(container.securityContext.runAsUser ?? securityContext.runAsUser ?? 0) < 1000` to take it for 0, or `(let x = container.securityContext.runAsUser ?? securityContext.runAsUser; x != nil && x < 1000)` to leave out what has none
  | container.securityContext.runAsUser < 1000
  |                           ^
-error: FOLDER/rules/a.yaml:10:1: rule sum: rule: 1:52: `container.securityContext.runAsUser` may be missing: write `(container.securityContext.runAsUser ?? 0) + 1` to give it a value, or `container.securityContext.runAsUser != nil && …` to leave out what has none
+error: FOLDER/rules/a.yaml:10:1: rule sum: rule: 1:52: `container.securityContext.runAsUser` may be missing: write `(container.securityContext.runAsUser ?? securityContext.runAsUser ?? 0) + 1` to give it a value, or `let x = container.securityContext.runAsUser ?? securityContext.runAsUser; x != nil && …` to leave out what has none
  | container.name == 'b' && container.securityContext.runAsUser + 1 == 1000
  |                                                    ^
 0 violations in 1 object, 0 rules, 2 errors",

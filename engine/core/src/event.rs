@@ -167,7 +167,7 @@ impl<'a> Subject<'a> {
     /// An object of a kind, written in a version. If it is of a kind that has a namespace and names none, it is in this one. None if
     /// it is too large to be put there.
     pub fn of(object: Node<'a>, kind: &'a Kind, version: &'a str, namespace: &str) -> Option<Subject<'a>> {
-        let object = Object::in_namespace(object, kind, namespace)?;
+        let object = Object::of_file(object, kind, namespace)?;
         Some(Subject { object, kind, version, request: None })
     }
 

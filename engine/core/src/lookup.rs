@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use portal_document::Node;
 
-use crate::{kinds::Kind, object::Object, selector::Selector};
+use crate::{context::pod::Template, kinds::Kind, object::Object, selector::Selector};
 
 /// A question about objects other than the one that is judged.
 #[derive(Clone, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
@@ -48,6 +48,20 @@ pub trait Lookup {
 }
 
 impl Query {
+    /// Whether it is for pods, by their labels, and an object in this namespace makes some that are asked for.
+    pub fn selects_pods_of(&self, kind: &Kind, owner: Node<'_>, namespace: Option<&str>) -> bool {
+        let Filter::Labels(selector) = &self.filter else { return false };
+        let is_of_pods = self.kind.group.is_empty() && self.kind.kind == "Pod";
+        let is_there = self.namespace.is_none() || self.namespace.as_deref() == namespace;
+        let Some(template) = Template::of(&kind.group, &kind.kind).filter(|_| is_of_pods && is_there) else {
+            return false;
+        };
+        // Nobody makes pods of a PodTemplate.
+        let makes_pods = !template.is_pod() && kind.kind != "PodTemplate";
+        let metadata = template.pod(owner).metadata;
+        makes_pods && metadata.is_some() && selector.matches(metadata.and_then(|metadata| metadata.get_str("labels")))
+    }
+
     /// Whether an object of this name is one that is asked for. When an object changes, it also tells whose questions that affects.
     pub fn selects(&self, kind: &Kind, object: Node<'_>, name: &str, namespace: Option<&str>) -> bool {
         let is_there = (&self.kind.group, &self.kind.kind) == (&kind.group, &kind.kind)

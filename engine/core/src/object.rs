@@ -73,9 +73,18 @@ impl<'a> Object<'a> {
         Object(changed(object, kind, Interning::LookUpOnly).map_or(Form::Given(object), Form::Made))
     }
 
-    /// An object of a kind, in this namespace if it is of a kind that has one and names none: the API server fills it in before
-    /// rules see the object. None if the object is too large for that.
-    pub(crate) fn in_namespace(object: Node<'a>, kind: &Kind, namespace: &str) -> Option<Object<'a>> {
+    /// An object of a kind that nobody has applied, in this namespace if it is of a kind that has one and names none, and with what a Secret
+    /// has in `stringData` in its `data`: the API server does so before rules see the object. None if the object is too large for that.
+    pub(crate) fn of_file(object: Node<'a>, kind: &Kind, namespace: &str) -> Option<Object<'a>> {
+        let object = Object::in_namespace(object, kind, namespace)?;
+        let is_secret = !masked(kind, Some(object.root())).is_empty();
+        match is_secret.then(|| with_all_data(object.root())).flatten() {
+            Some(document) => Some(Object(Form::Made(document))),
+            None => Some(object),
+        }
+    }
+
+    fn in_namespace(object: Node<'a>, kind: &Kind, namespace: &str) -> Option<Object<'a>> {
         if !kind.namespaced || metadata_text(object, "namespace").is_some() {
             return Some(Object(changed(object, kind, Interning::Add).map_or(Form::Given(object), Form::Made)));
         }
@@ -327,6 +336,27 @@ fn with_name_label(namespace: Node<'_>, interning: Interning) -> Option<Document
     builder.finish().ok()
 }
 
+/// A Secret with everything that it has in `stringData` in its `data`. The API server stores it so, and shows nobody else. Nothing if it has
+/// none.
+fn with_all_data(secret: Node<'_>) -> Option<Document> {
+    let [data, texts] = MASKED_FIELDS.map(|name| secret.get_str(name).filter(|values| values.as_object().is_some()));
+    texts?;
+    let mut builder = Builder::new();
+    builder.begin_object();
+    for (key, value) in entries(Some(secret)).filter(|(key, _)| !MASKED_FIELDS.contains(key)) {
+        builder.key(key).node(value);
+    }
+    builder.key("data").begin_object();
+    for (key, value) in entries(data).filter(|(key, _)| texts.is_none_or(|texts| texts.get_str(key).is_none())) {
+        builder.key(key).node(value);
+    }
+    for (key, value) in entries(texts) {
+        builder.key(key).node(value);
+    }
+    builder.end().end();
+    builder.finish().ok()
+}
+
 /// A copy of an object with this namespace.
 fn with_namespace(object: Node<'_>, namespace: &str) -> Option<Document> {
     let mut builder = Builder::new();
@@ -386,6 +416,28 @@ mod tests {
             r#"{"data":"hunter2","stringData":["hunter2",{"a":["hunter2"]}]}"#,
             expect![[r#"{"data":"***","stringData":["***",{"a":["***"]}]}"#]],
         );
+    }
+
+    #[test]
+    fn what_a_file_has_in_string_data_is_in_data_as_the_api_server_stores_it() {
+        let kind = Kinds::builtin().get("", "Secret").unwrap();
+        for (json, expected) in [
+            (
+                r#"{"metadata":{"name":"s","namespace":"a"},"data":{"a":"aGk=","b":"aGk="},"stringData":{"b":"x","c":"y"},"type":"Opaque"}"#,
+                r#"{"metadata":{"name":"s","namespace":"a"},"type":"Opaque","data":{"a":"***","b":"***","c":"***"}}"#,
+            ),
+            (
+                r#"{"metadata":{"name":"s"},"stringData":{"c":"y"}}"#,
+                r#"{"metadata":{"name":"s","namespace":"a"},"data":{"c":"***"}}"#,
+            ),
+            (
+                r#"{"metadata":{"name":"s","namespace":"a"},"stringData":null}"#,
+                r#"{"metadata":{"name":"s","namespace":"a"},"stringData":null}"#,
+            ),
+        ] {
+            let document = Document::parse(json.as_bytes(), &Options::default()).unwrap();
+            assert_eq!(Object::of_file(document.root(), kind, "a").unwrap().root().to_json(), expected);
+        }
     }
 
     #[test]

@@ -12,6 +12,9 @@ mod contradictions;
 mod divisors;
 mod either;
 mod elsewhere;
+mod empties;
+mod fallbacks;
+mod filled;
 mod form;
 mod guards;
 mod hidden;
@@ -39,12 +42,13 @@ use crate::{
     parse::parse,
     print::written,
     program::{CallSite, Constant, Kind, Op, Program},
-    schema::{Schema, Shape, Slot},
+    schema::{FilledList, Schema, Shape, Slot},
     types::Type,
     warning::Warning,
 };
 
 use self::{
+    fallbacks::Replaceable,
     form::{Entry, Form},
     guards::{Asked, Way},
     known::Known,
@@ -83,6 +87,8 @@ pub fn compile(source: &str, schema: &Schema, mode: Mode) -> Result<Program, Err
         unsure: Vec::new(),
         dividing: Vec::new(),
         compared: Vec::new(),
+        replaceable: Vec::new(),
+        filled: Vec::new(),
         facts: Facts::default(),
         calls: Vec::new(),
         warnings: Vec::new(),
@@ -108,6 +114,8 @@ pub fn compile(source: &str, schema: &Schema, mode: Mode) -> Result<Program, Err
     }
     compiler.facts.absences = compiler.absences();
     compiler.facts.unfound = compiler.unfound();
+    compiler.facts.substituted = compiler.substituted();
+    compiler.warn_of_filled();
     let Compiler { strict, declared, roots, compared, mut facts, calls, warnings, .. } = compiler;
     facts.finish();
     Ok(Program {
@@ -171,6 +179,10 @@ struct Compiler<'s> {
     dividing: Vec<Id>,
     /// What texts with computed fields, and those fields, are compared with, if the schema wants that.
     compared: Vec<Compared>,
+    /// The fields that something else may count for.
+    replaceable: Vec<Replaceable>,
+    /// The lists that Kubernetes fills in where they are empty.
+    filled: Vec<(Id, &'static FilledList)>,
     facts: Facts,
     calls: Vec<CallSite>,
     warnings: Vec<Warning>,
@@ -192,6 +204,12 @@ struct Variable<'s> {
 /// What a predicate's body may name.
 struct Scope<'s> {
     item: Known<'s>,
+    /// Whether the elements come from a call of the host.
+    looked_up: bool,
+    /// The list that they are of.
+    collection: Id,
+    /// What is asked of each of them.
+    body: Option<Id>,
     /// Whether the elements are texts of the expression, some of which have a `*` or a `?`.
     has_patterns: bool,
     /// Whether the elements are texts of the expression, and nothing else.

@@ -418,11 +418,18 @@ impl<'a, 'm> Evaluation<'a, 'm> {
 }
 
 impl Missing {
+    /// Whether a value that is there counts as none.
+    #[inline]
+    pub(crate) fn includes(self, node: Node<'_>) -> bool {
+        self == Self::NilOrEmpty && node.as_str() == Some("")
+    }
+
     #[inline]
     pub(crate) fn or(self, value: Value<'_>) -> Value<'_> {
         match (self, value) {
             (Self::EmptyList, Value::Nil) => Value::EMPTY,
             (Self::EmptyMap, Value::Nil) => Value::EMPTY_MAP,
+            (Self::NilOrEmpty, Value::Text("")) => Value::Nil,
             (_, value) => value,
         }
     }

@@ -16,6 +16,8 @@ pub struct Facts {
     pub absences: Vec<Absence>,
     /// The calls that the expression is true for because they find nothing, where what they are to find may be missing.
     pub unfound: Vec<Unfound>,
+    /// What is read although something else counts where it is missing, which is not read.
+    pub substituted: Vec<Substituted>,
     /// Where the time is asked for first, by line and column: the answer depends on when it is asked for.
     pub now: Option<(u32, u32)>,
 }
@@ -79,6 +81,21 @@ pub struct Unfound {
     /// The line of what is given, from 1.
     pub line: u32,
     /// The column of what is given, from 1.
+    pub column: u32,
+}
+
+/// Something that is read, and what counts in its place where it is missing.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Substituted {
+    /// What is read, as it is written.
+    pub subject: String,
+    /// What counts in its place, as it would be written.
+    pub instead: String,
+    /// Whether that is further out, and not beside it.
+    pub is_outside: bool,
+    /// The line of what is read, from 1.
+    pub line: u32,
+    /// The column of what is read, from 1.
     pub column: u32,
 }
 

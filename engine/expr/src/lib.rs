@@ -42,7 +42,7 @@ pub use bumpalo::Bump as Arena;
 pub use compile::{Mode, compile};
 pub use error::{Error, Phase, SourceLine};
 pub use explain::{Observation, Seen};
-pub use facts::{Absence, ArgumentShape, Compared, Facts, Read, Relation, Segment, Unfound};
+pub use facts::{Absence, ArgumentShape, Compared, Facts, Read, Relation, Segment, Substituted, Unfound};
 pub use glob::glob;
 pub use host::Host;
 pub use limits::{Limits, MAX_NESTING, MAX_NODES, MAX_SOURCE};
@@ -50,8 +50,8 @@ pub use machine::{Failure, Limit, Machine};
 pub use program::{CallSite, Program, Written};
 pub use reference::{FunctionReference, RULES_ONLY, functions};
 pub use schema::{
-    Among, Calls, ComputedId, Field, Function, FunctionId, Nil, Object, ObjectId, Parameter, Root, Schema, Shape, Slot,
-    Words,
+    Among, Calls, ComputedId, Fallback, Field, FilledList, Function, FunctionId, Instead, Nil, Object, ObjectId,
+    Parameter, Root, Schema, Shape, Slot, Words,
 };
 pub use suggest::nearest;
 pub use value::{Amount, Entry, Keys, Map, Moment, Network, Quantity, Time, Value, Version, Zone};

@@ -255,6 +255,8 @@ pub(crate) enum Constant {
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Missing {
     Nil,
+    /// nil, as which an empty text counts too.
+    NilOrEmpty,
     EmptyList,
     EmptyMap,
 }

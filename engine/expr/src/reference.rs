@@ -1,6 +1,6 @@
 //! What the reference page says about the functions of the language.
 
-use crate::builtins::{BUILTINS, Group, METHODS, OURS};
+use crate::builtins::{Group, METHODS, OURS, builtins};
 
 /// A function, or a method of a time or a duration, for people.
 #[derive(Clone, Debug)]
@@ -20,7 +20,7 @@ pub const RULES_ONLY: &str = "Kubernetes, in rules only";
 
 /// Every function and method, in the order of the reference page.
 pub fn functions() -> Vec<FunctionReference> {
-    let functions = BUILTINS.iter().chain(OURS).map(|builtin| FunctionReference {
+    let functions = builtins().chain(OURS).map(|builtin| FunctionReference {
         group: heading(builtin.group),
         signature: builtin.signature.to_owned(),
         about: builtin.about,

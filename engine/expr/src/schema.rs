@@ -18,6 +18,9 @@ pub struct Schema {
     /// What fields that are numbers count as where they are missing, by their names. Others count as 0.
     defaults: Arc<HashMap<&'static str, &'static str>>,
     implied: &'static [&'static str],
+    fallbacks: &'static [Fallback],
+    filled_lists: &'static [FilledList],
+    text_defaults: &'static [(&'static str, &'static str, &'static str)],
     word_defaults: &'static [(&'static str, Option<&'static str>)],
     /// Lists in which `*` stands for everything, by their names.
     wildcards: &'static [&'static str],
@@ -28,6 +31,46 @@ pub struct Schema {
     slots: u16,
     /// Whether programs note what texts with computed fields are compared with.
     notes_compared: bool,
+}
+
+/// Fields that something else counts for where they are missing.
+#[derive(Clone, Copy, Debug)]
+pub struct Fallback {
+    /// The name of the object that they are fields of.
+    pub object: &'static str,
+    /// Their names.
+    pub fields: &'static [&'static str],
+    /// What counts then.
+    pub instead: Instead,
+}
+
+/// What counts where a field is missing.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Instead {
+    /// Another field of the same object.
+    Field(&'static str),
+    /// For a key of a map, the same key of another map of the same object.
+    Key(&'static str),
+    /// The same field of an object of the same name further out: beside the list of which the objects are elements.
+    Around {
+        /// The lists.
+        lists: &'static [&'static str],
+        /// The root that is an element of them.
+        element: &'static str,
+        /// Fields whose own fields are taken one by one.
+        merged: &'static [&'static str],
+    },
+}
+
+/// A list that is filled in where it is empty.
+#[derive(Clone, Copy, Debug)]
+pub struct FilledList {
+    /// The name of the object that it is a field of.
+    pub object: &'static str,
+    /// Its name.
+    pub list: &'static str,
+    /// The texts that come into it, each with the field of the object that must not be empty for it, if there is one.
+    pub texts: &'static [(&'static str, Option<&'static str>)],
 }
 
 /// What is meant by a path that people write, and that there is not.
@@ -153,6 +196,8 @@ pub struct Field {
     pub computed: Option<ComputedId>,
     /// Whether every object has it.
     pub required: bool,
+    /// Whether an empty text in it is the same as none.
+    pub empty_is_none: bool,
 }
 
 /// The number by which the host knows a computed field.
@@ -328,7 +373,40 @@ impl Schema {
         self.notes_compared
     }
 
-    /// Says what fields that are numbers count as where they are missing, by their names.
+    /// Says what counts where fields are missing that something else stands in for.
+    pub fn set_fallbacks(&mut self, fallbacks: &'static [Fallback]) {
+        self.fallbacks = fallbacks;
+    }
+
+    /// What counts where a field of an object of this name is missing.
+    pub(crate) fn fallback_of(&self, object: &str, field: &str) -> Option<Instead> {
+        let is_meant = |fallback: &&Fallback| fallback.object == object && fallback.fields.contains(&field);
+        self.fallbacks.iter().find(is_meant).map(|fallback| fallback.instead)
+    }
+
+    /// Says which lists are filled in where they are empty.
+    pub fn set_filled_lists(&mut self, lists: &'static [FilledList]) {
+        self.filled_lists = lists;
+    }
+
+    /// What an empty list of this name is filled with in an object of this name.
+    pub(crate) fn filled_list(&self, object: &str, list: &str) -> Option<&'static FilledList> {
+        self.filled_lists.iter().find(|filled| filled.object == object && filled.list == list)
+    }
+
+    /// Says what fields that are any text count as where they are missing: the name of their object, their own, and the text.
+    pub fn set_text_defaults(&mut self, defaults: &'static [(&'static str, &'static str, &'static str)]) {
+        self.text_defaults = defaults;
+    }
+
+    /// What a field of an object of this name that is any text counts as where it is missing.
+    pub(crate) fn text_default_of(&self, object: &str, field: &str) -> Option<&'static str> {
+        let is_meant = |(of, name, _): &&(&str, &str, &str)| (*of, *name) == (object, field);
+        self.text_defaults.iter().find(is_meant).map(|(.., text)| *text)
+    }
+
+    /// Says what fields that are numbers count as where they are missing, by their names. With the name of the object's own field
+    /// before it, such as `scaleDown.seconds`, it is of that object alone.
     pub fn set_defaults(&mut self, defaults: impl IntoIterator<Item = (&'static str, &'static str)>) {
         self.defaults = Arc::new(defaults.into_iter().collect());
     }
@@ -427,17 +505,17 @@ impl Schema {
 impl Field {
     /// A field that may be missing.
     pub fn optional(shape: Shape) -> Self {
-        Self { shape, computed: None, required: false }
+        Self { shape, computed: None, required: false, empty_is_none: false }
     }
 
     /// A field that every object has.
     pub fn required(shape: Shape) -> Self {
-        Self { shape, computed: None, required: true }
+        Self { shape, computed: None, required: true, empty_is_none: false }
     }
 
     /// A field that the host computes.
     pub fn computed(shape: Shape, field: ComputedId) -> Self {
-        Self { shape, computed: Some(field), required: false }
+        Self { shape, computed: Some(field), required: false, empty_is_none: false }
     }
 }
 

@@ -116,7 +116,7 @@ const WITHOUT_PODS: [(&str, &str); 4] = [
 
 /// What people look for in values of a type of Kubernetes, and of ours, by the type and the field. What begins with a dot is in the value
 /// itself.
-const TYPES: [(&str, &str, &str); 21] = [
+const TYPES: [(&str, &str, &str); 22] = [
     ("image.digest", ".sha256", ""),
     ("image.repository", ".name", ""),
     ("image.path", ".name", ""),
@@ -136,6 +136,7 @@ const TYPES: [(&str, &str, &str); 21] = [
     ("VolumeResourceRequirements.storage", ".requests.storage", ""),
     ("PersistentVolumeClaimSpec.storage", ".resources.requests.storage", ""),
     ("Volume.type", ".hostPath != nil", "a volume has one field for its type"),
+    ("Secret.stringData", ".data", "the API server puts it into `data` before rules see it"),
     ("string.tag", "image({}).tag", "an image is plain text here"),
     ("string.registry", "image({}).registry", "an image is plain text here"),
 ];

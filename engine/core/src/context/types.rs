@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, LazyLock};
 
 use portal_document::Interner;
-use portal_expr::{Field, Object, ObjectId, Schema, Shape, Words};
+use portal_expr::{Fallback, Field, FilledList, Instead, Object, ObjectId, Schema, Shape, Words};
 
 use super::{
     CONTAINER_TYPE, SECCOMP_PROFILE_TYPE, functions,
@@ -75,6 +75,10 @@ struct Builder {
 /// each has its group and version too: `core/v1/Event`.
 const TABLE: &str = include_str!("fields.txt");
 
+/// The texts that are pointers in the Go types of Kubernetes, which its API server does not tell: `IngressSpec.ingressClassName`, a line
+/// each. In those an empty text is something else than none. Any other text that may be left out is the same to Kubernetes if it is empty.
+const POINTERS: &str = include_str!("pointers.txt");
+
 /// Why nothing can be asked about the values of a Secret.
 pub(crate) const SECRET: &str = "the values of a Secret are hidden from rules, which read \"***\"";
 
@@ -82,7 +86,7 @@ pub(crate) const SECRET: &str = "the values of a Secret are hidden from rules, w
 pub(crate) const SECRET_FIELDS: [&str; 2] = ["data", "stringData"];
 
 /// What Kubernetes takes numbers for that are left out, where that is not 0.
-const DEFAULTS: [(&str, &str); 12] = [
+const DEFAULTS: [(&str, &str); 13] = [
     ("replicas", "1"),
     ("minReplicas", "1"),
     ("periodSeconds", "10"),
@@ -95,7 +99,47 @@ const DEFAULTS: [(&str, &str); 12] = [
     ("parallelism", "1"),
     ("successfulJobsHistoryLimit", "3"),
     ("failedJobsHistoryLimit", "1"),
+    ("scaleDown.stabilizationWindowSeconds", "300"),
 ];
+
+/// What Kubernetes takes fields for that may be any text and are left out, by the names of their types.
+const TEXT_DEFAULTS: [(&str, &str, &str); 3] = [
+    ("Secret", "type", "Opaque"),
+    ("PodSpec", "serviceAccountName", "default"),
+    ("PodSpec", "schedulerName", "default-scheduler"),
+];
+
+/// Fields that Kubernetes takes something else for where they are left out.
+const FALLBACKS: [Fallback; 3] = [
+    Fallback { object: "ResourceRequirements", fields: &["requests"], instead: Instead::Key("limits") },
+    Fallback { object: "ServicePort", fields: &["targetPort"], instead: Instead::Field("port") },
+    // A test compares these with the fields that the security contexts of pods and of containers share.
+    Fallback {
+        object: "SecurityContext",
+        fields: &[
+            "appArmorProfile",
+            "runAsGroup",
+            "runAsNonRoot",
+            "runAsUser",
+            "seLinuxOptions",
+            "seccompProfile",
+            "seccompProfileType",
+            "windowsOptions",
+        ],
+        instead: Instead::Around {
+            lists: &["containers", "initContainers", "ephemeralContainers"],
+            element: "container",
+            merged: &["windowsOptions"],
+        },
+    },
+];
+
+/// Lists that Kubernetes fills in where they are left out.
+const FILLED_LISTS: [FilledList; 1] = [FilledList {
+    object: "NetworkPolicySpec",
+    list: "policyTypes",
+    texts: &[("Ingress", None), ("Egress", Some("egress"))],
+}];
 
 /// What Kubernetes takes fields for that are one of a few texts and are left out. Nothing where that depends on other fields.
 const WORD_DEFAULTS: [(&str, Option<&str>); 20] = [
@@ -160,8 +204,11 @@ const IMPLIED: [&str; 10] = [
 const INT_OR_TEXT: [&str; 5] = ["maxSurge", "maxUnavailable", "minAvailable", "port", "targetPort"];
 
 /// Fields that are one of a few texts, as Kubernetes checks and its API server does not describe.
-const WORDS: [(&str, &str, &str); 2] =
-    [("RoleRef", "kind!", "text(ClusterRole|Role)"), ("rbac/v1/Subject", "kind!", "text(Group|ServiceAccount|User)")];
+const WORDS: [(&str, &str, &str); 3] = [
+    ("RoleRef", "kind!", "text(ClusterRole|Role)"),
+    ("rbac/v1/Subject", "kind!", "text(Group|ServiceAccount|User)"),
+    ("LimitRangeItem", "type!", "text(Container|PersistentVolumeClaim|Pod)"),
+];
 
 /// Fields of Kubernetes, and maps of texts, of which no text has a `*` or a `?` in it: names of objects, labels, images, and users.
 const UNPATTERNED: [&str; 24] = [
@@ -205,6 +252,9 @@ impl Types {
         builder.schema.set_unpatterned(UNPATTERNED);
         builder.schema.set_defaults(DEFAULTS);
         builder.schema.set_word_defaults(&WORD_DEFAULTS);
+        builder.schema.set_text_defaults(&TEXT_DEFAULTS);
+        builder.schema.set_fallbacks(&FALLBACKS);
+        builder.schema.set_filled_lists(&FILLED_LISTS);
         builder.schema.set_truth_defaults(&TRUTH_DEFAULTS);
         builder.schema.set_wildcards(&WILDCARDS);
         builder.schema.set_implied(&IMPLIED);
@@ -297,12 +347,17 @@ impl Builder {
             let id = self.add(name);
             self.ids.insert(name, id);
         }
+        let pointers: HashSet<&str> = POINTERS.lines().collect();
         let mut lines = TABLE.lines().skip_while(|line| line.contains(' ')).peekable();
         while let Some(name) = lines.next() {
             let mut fields = HashMap::new();
             while let Some((field, shape)) =
                 lines.next_if(|line| line.contains(' ')).and_then(|line| line.trim_start().split_once(' '))
             {
+                if (name, field) == ("Secret", "stringData") {
+                    // The API server puts it into `data` before any rule sees it.
+                    continue;
+                }
                 let words = WORDS.iter().find(|(of, known, _)| *of == name && *known == field);
                 let mut shape = self.shape(words.map_or(shape, |(.., words)| words));
                 if let ("selector", Shape::Map { never_nil, .. }) = (field, &mut shape) {
@@ -315,11 +370,14 @@ impl Builder {
                 if shape == Shape::Any && INT_OR_TEXT.contains(&field.trim_end_matches('!')) {
                     shape = Shape::OneOf(vec![Shape::Int, Shape::Text]);
                 }
-                let (name, field) = match field.strip_suffix('!') {
+                let is_text = matches!(shape, Shape::Text | Shape::Word(_));
+                let (known, mut described) = match field.strip_suffix('!') {
                     Some(name) => required(name, shape),
                     None => optional(field, shape),
                 };
-                fields.insert(name, field);
+                described.empty_is_none =
+                    is_text && !described.required && !pointers.contains(&*format!("{name}.{field}"));
+                fields.insert(known, described);
             }
             self.schema.set_fields(self.ids[name], fields);
         }

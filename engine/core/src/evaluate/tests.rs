@@ -90,7 +90,7 @@ fn a_rule_that_does_not_runs_once() {
 #[test]
 fn sugar_belongs_to_the_type() {
     check(
-        &pod_rule("container.securityContext.seccompProfileType == 'Unconfined'"),
+        &pod_rule("'Unconfined' in [container.securityContext.seccompProfileType, securityContext.seccompProfileType]"),
         POD,
         expect![[
             r#"r: container app: securityContext.seccompProfileType is "Unconfined" (container app: securityContext.seccompProfileType is "Unconfined")"#

@@ -11,7 +11,9 @@ mod natural;
 mod overridden;
 mod references;
 mod resources;
+mod rewritten;
 mod spared;
+mod substituted;
 mod unknown;
 
 use std::collections::HashSet;
@@ -141,6 +143,7 @@ impl<'a> Compiler<'a> {
         self.check_connected(facts, &judged);
         self.warn_of_other_containers(facts, &schema);
         self.warn_of_overridden(facts, &schema, &judged);
+        self.warn_of_substituted(facts, &schema);
         let lookups = self.lookups(&*expression);
         let message = self.message(&schema, &*expression, per_container);
         let reads = |expression: &dyn Expression| expression.facts().reads_root(REQUEST);

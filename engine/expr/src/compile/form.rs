@@ -49,8 +49,8 @@ pub(super) struct Entry<'s> {
 pub(super) enum Member<'s> {
     /// It has no such field.
     None,
-    /// It is read. With `required` it is there whenever the value is.
-    Read { form: Form<'s>, required: bool },
+    /// It is read. With `required` it is there whenever the value is, and with `empty_is_none` an empty text is none.
+    Read { form: Form<'s>, required: bool, empty_is_none: bool },
     /// The host computes it. Text has no other fields.
     Computed { field: ComputedId, shape: &'s Shape, of_text: bool, required: bool },
 }
@@ -226,7 +226,9 @@ impl<'s> Form<'s> {
             Form::Nil => Member::optional(Form::Nil),
             Form::Map(value) => Member::optional((**value).clone()),
             Form::Record(entries) => match entries.iter().find(|entry| entry.key == name) {
-                Some(entry) => Member::Read { form: entry.form.clone(), required: !entry.may_be_nil },
+                Some(entry) => {
+                    Member::Read { form: entry.form.clone(), required: !entry.may_be_nil, empty_is_none: false }
+                }
                 None => Member::optional(Form::Nil),
             },
             Form::Shaped(Shape::Map { value, .. }) => Member::optional(Form::shaped(value)),
@@ -247,7 +249,7 @@ impl<'s> Form<'s> {
 
 impl<'s> Member<'s> {
     fn optional(form: Form<'s>) -> Self {
-        Member::Read { form, required: false }
+        Member::Read { form, required: false, empty_is_none: false }
     }
 }
 
@@ -272,10 +274,10 @@ pub(super) fn of_result<'s>(gives: Gives, kind: Type, arguments: &[Form<'s>], bo
 
 fn member_of<'s>(schema: &'s Schema, id: ObjectId, name: &str, of_text: bool) -> Member<'s> {
     match schema.field(id, name) {
-        Some(Field { shape, computed: None, required }) => {
-            Member::Read { form: Form::shaped(shape), required: *required }
+        Some(Field { shape, computed: None, required, empty_is_none }) => {
+            Member::Read { form: Form::shaped(shape), required: *required, empty_is_none: *empty_is_none }
         }
-        Some(Field { shape, computed: Some(field), required }) => {
+        Some(Field { shape, computed: Some(field), required, .. }) => {
             Member::Computed { field: *field, shape, of_text, required: *required }
         }
         None if schema.object(id).open => Member::optional(Form::Any),

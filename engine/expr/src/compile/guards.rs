@@ -78,6 +78,11 @@ impl<'s> Way<'s> {
         !self.steps.last().is_some_and(|step| step.is_of_value())
     }
 
+    /// Whether it begins with the element of the predicate that is so many levels inside.
+    pub(super) fn is_of_item(&self, level: usize) -> bool {
+        self.from == From::Item(level)
+    }
+
     /// Whether it leads to the same field as another one, of the same object as it was before, or by a shorter name.
     pub(super) fn ends_like(&self, other: &Self) -> bool {
         let are_named = matches!((&self.from, &other.from), (From::Name(_), From::Name(_)));
@@ -193,7 +198,8 @@ impl<'s> Compiler<'s> {
             Syntax::Binary(Binary::Coalesce, _, default) => tree.kind(*default),
             _ => &Syntax::Nil,
         };
-        same_literal(missing, tree.kind(other)).is_none_or(|is_same| is_same == is_equal)
+        let is_none = matches!(missing, Syntax::Nil) && self.is_nothing_of(one, other);
+        same_literal(missing, tree.kind(other)).is_none_or(|is_same| (is_same || is_none) == is_equal)
     }
 
     /// Notes that a list has an element if `len(x) > 0`, `count(…) != 0` and the like turned out so.
@@ -243,7 +249,7 @@ impl<'s> Compiler<'s> {
     }
 
     /// Whether something speaks of the element of a predicate.
-    fn has_item(&self, id: Id) -> bool {
+    pub(super) fn has_item(&self, id: Id) -> bool {
         self.has(id, |id| matches!(self.tree.kind(id), Syntax::Pointer(_)))
     }
 
@@ -304,13 +310,11 @@ impl<'s> Compiler<'s> {
         match tree.kind(condition) {
             Syntax::Unary(Unary::Not { .. }, inner) => self.asked_by(*inner),
             Syntax::Identifier(name) => self.condition_of(name).and_then(|(value, _)| self.asked_by(value)),
-            Syntax::Binary(Binary::Equal | Binary::NotEqual, left, right) => {
-                match (tree.kind(*left), tree.kind(*right)) {
-                    (_, Syntax::Nil) => Some(self.asked_of(*left)),
-                    (Syntax::Nil, _) => Some(self.asked_of(*right)),
-                    _ => None,
-                }
-            }
+            Syntax::Binary(Binary::Equal | Binary::NotEqual, left, right) => match (left, right) {
+                _ if self.is_nothing_of(*left, *right) => Some(self.asked_of(*left)),
+                _ if self.is_nothing_of(*right, *left) => Some(self.asked_of(*right)),
+                _ => None,
+            },
             Syntax::Binary(Binary::In, left, right) => match (tree.kind(*left), self.way(*right)) {
                 (Syntax::Text(key), Some(mut way)) => {
                     way.steps.push(Step::Field(key));

@@ -61,7 +61,9 @@ impl<'s> Compiler<'s> {
         };
         let names: Vec<&str> =
             links.iter().rev().take_while(|(.., method)| !method).map(|(_, name, ..)| *name).collect();
+        let mut owner = None;
         for (index, (link, name, optional, method)) in links.into_iter().rev().enumerate() {
+            let object = typed.known.form.object();
             let following = names.get(index..).unwrap_or_default();
             self.refuse_habitual_field(link, &typed, name, following)?;
             if !self.strict && !following.is_empty() && self.lacks(&typed.known.form, name) {
@@ -69,6 +71,9 @@ impl<'s> Compiler<'s> {
             }
             let field = self.field(self.at(link), typed, name, optional, method)?;
             typed = self.settled(link, field);
+            self.note_fallback(link, object, owner);
+            self.note_filled(link, object);
+            owner = object;
         }
         Ok(typed)
     }
@@ -104,12 +109,14 @@ impl<'s> Compiler<'s> {
         let mut read = None;
         let mut missing = None;
         let mut is_required = true;
+        let mut empty_is_none = true;
         let mut computed: Option<(ComputedId, &Shape, bool)> = None;
         for form in base.known.form.alternatives() {
             match form.member(self.schema, name) {
                 Member::None => {}
-                Member::Read { form, required } => {
+                Member::Read { form, required, empty_is_none: is_none } => {
                     is_required &= required;
+                    empty_is_none &= is_none;
                     missing = missing.or(empty(&form));
                     read = Some(match read {
                         Some(known) => Form::or(known, form),
@@ -146,7 +153,8 @@ impl<'s> Compiler<'s> {
             (Some(form), None) => {
                 self.warn_of_unknown(at, &base.known, name);
                 let may_be_nil = missing.is_none() && (base_may_be_nil || !is_required);
-                let typed = self.step_down(at, base, name, form, missing.unwrap_or(Missing::Nil));
+                let nil = if empty_is_none { Missing::NilOrEmpty } else { Missing::Nil };
+                let typed = self.step_down(at, base, name, form, missing.unwrap_or(nil));
                 Ok(Typed { known: Known { may_be_nil, ..typed.known }, ..typed })
             }
             (None, None) => Err(self.error(at, self.no_field_but(&base.known, name))),

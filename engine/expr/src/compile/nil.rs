@@ -49,7 +49,8 @@ impl<'s> Compiler<'s> {
         if self.dividing.contains(&id) {
             return self.missing_divisor(id, operand, &whole(&text));
         }
-        let replaced = whole(&format!("{text} ?? {default}"));
+        let given = self.with_fallback(id);
+        let replaced = whole(&format!("{given} ?? {default}"));
         if default.contains("1970") {
             // A date that is long ago has passed, which is seldom meant of what has none.
             let message = format!(
@@ -57,10 +58,23 @@ impl<'s> Compiler<'s> {
             );
             return self.error(operand.op.at, message);
         }
+        let asked = match given == text {
+            true => format!("{text} != nil && …"),
+            false => format!("let x = {given}; x != nil && …"),
+        };
         let message = format!(
-            "`{text}` may be missing: write `{replaced}` to give it a value, or `{text} != nil && …` to leave out what has none"
+            "`{text}` may be missing: write `{replaced}` to give it a value, or `{asked}` to leave out what has none"
         );
         self.error(operand.op.at, message)
+    }
+
+    /// Something that is read, with what counts where it is missing.
+    fn with_fallback(&self, id: Id) -> String {
+        let text = self.shown(id);
+        match self.fallback(id) {
+            Some(instead) => format!("{text} ?? {instead}"),
+            None => text,
+        }
     }
 
     /// Refuses `x < 5` where `x` may be missing: the answer would be false, and whoever leaves the field out would pass.
@@ -89,8 +103,9 @@ impl<'s> Compiler<'s> {
             _ if operand.known.kind == Type::INT => self.default_of(id).unwrap_or("0"),
             _ => "0",
         };
-        let is_coalesce = matches!(self.tree.kind(id), Syntax::Binary(Binary::Coalesce, ..));
-        let given = if is_coalesce { written(self.tree, id) } else { text.clone() };
+        let is_written = matches!(self.tree.kind(id), Syntax::Binary(Binary::Coalesce, ..));
+        let given = if is_written { written(self.tree, id) } else { self.with_fallback(id) };
+        let is_coalesce = given != text;
         let value = format!("({given} ?? {default})");
         let replaced =
             if id == left_id { format!("{value} {sign} {right_text}") } else { format!("{left_text} {sign} {value}") };
@@ -192,22 +207,29 @@ impl<'s> Compiler<'s> {
     }
 
     /// What is known of the value at the end of a path.
-    fn form_of(&self, id: Id) -> Option<Form<'s>> {
-        match self.tree.kind(id) {
-            Syntax::Member { base, property, .. } => {
-                let Syntax::Text(name) = self.tree.kind(*property) else { return None };
-                match self.form_of(*base)?.member(self.schema, name) {
-                    Member::Read { form, .. } => Some(form),
-                    Member::None | Member::Computed { .. } => None,
-                }
-            }
-            Syntax::Identifier(name) => match self.variable(name) {
-                Some(variable) => Some(variable.known.form.clone()),
-                None => self.schema.root(name).map(|root| Form::shaped(&root.shape)),
-            },
-            Syntax::Pointer("") => self.scopes.last().map(|scope| scope.item.form.clone()),
-            _ => None,
+    pub(super) fn form_of(&self, id: Id) -> Option<Form<'s>> {
+        // A chain of names may be of any length.
+        let (mut names, mut node) = (Vec::new(), id);
+        while let Syntax::Member { base, property, .. } = self.tree.kind(node) {
+            let Syntax::Text(name) = self.tree.kind(*property) else { return None };
+            names.push(name.as_ref());
+            node = *base;
         }
+        let mut form = match self.tree.kind(node) {
+            Syntax::Identifier(name) => match self.variable(name) {
+                Some(variable) => variable.known.form.clone(),
+                None => Form::shaped(&self.schema.root(name)?.shape),
+            },
+            Syntax::Pointer("") => self.scopes.last()?.item.form.clone(),
+            _ => return None,
+        };
+        for name in names.into_iter().rev() {
+            form = match form.member(self.schema, name) {
+                Member::Read { form, .. } => form,
+                Member::None | Member::Computed { .. } => return None,
+            };
+        }
+        Some(form)
     }
 
     /// Warns of `x == y`, and of `x in ys`, where both may be missing: then they are equal, and whoever leaves both out is refused.
@@ -218,6 +240,14 @@ impl<'s> Compiler<'s> {
         (left_id, left): (Id, &Typed<'s>),
         (right_id, right): (Id, &Typed<'s>),
     ) {
+        if !self.strict && operator == Binary::Equal && self.is_found_alike((left_id, left), (right_id, right)) {
+            let (left, right) = (self.shown(left_id), self.shown(right_id));
+            let message = format!(
+                "`{left}` and `{right}` may both be missing, and then this is found although it says nothing: write \
+                 `{left} != nil && {left} == {right}` to look for what has both"
+            );
+            return self.warn(at, message);
+        }
         let is_equal = operator == Binary::Equal && right.known.may_be_nil && !self.is_asked(right_id);
         let is_listed = matches!(self.tree.kind(right_id), Syntax::Array(_));
         let is_in = operator == Binary::In && right.known.has_nil && !is_listed;
@@ -246,6 +276,65 @@ impl<'s> Compiler<'s> {
              to leave out what has neither"
         );
         self.warn(at, message);
+    }
+
+    /// Whether a field of what was looked up is compared with something else, and both may be missing or empty. The same field of both
+    /// objects may well be missing from both, if they are told to be alike by something else too.
+    fn is_found_alike(&self, left: (Id, &Typed<'s>), right: (Id, &Typed<'s>)) -> bool {
+        let Some(scope) = self.scopes.last().filter(|scope| scope.looked_up) else { return false };
+        let may_be_none = |(id, typed): (Id, &Typed<'s>)| {
+            (typed.known.may_be_nil || self.is_collection(&typed.known)) && !self.is_asked(id) && !self.is_present(id)
+        };
+        if !may_be_none(left) || !may_be_none(right) {
+            return false;
+        }
+        let (Some(one), Some(other)) = (self.way(left.0), self.way(right.0)) else { return false };
+        let level = self.scopes.len();
+        match (one.is_of_item(level), other.is_of_item(level)) {
+            (true, false) | (false, true) => {}
+            _ => return false,
+        }
+        let is_same_field = self.last_name(left.0) == self.last_name(right.0);
+        !is_same_field || scope.body.is_none_or(|body| self.is_sole_likeness(body, left.0, right.0))
+    }
+
+    /// Whether no other part of a condition says that something is so.
+    fn is_sole_likeness(&self, body: Id, left: Id, right: Id) -> bool {
+        let mut rest = vec![body];
+        while let Some(id) = rest.pop() {
+            match self.tree.kind(id) {
+                Syntax::Predicate(inner) => rest.push(*inner),
+                Syntax::Binary(Binary::And { .. }, one, other) => rest.extend([*one, *other]),
+                Syntax::Binary(Binary::Equal, one, other) if (*one, *other) == (left, right) => {}
+                Syntax::Binary(Binary::NotEqual, ..) | Syntax::Unary(Unary::Not { .. }, _) => {}
+                _ => return false,
+            }
+        }
+        true
+    }
+
+    /// Whether something comes from a call of the host.
+    pub(super) fn is_looked_up(&self, id: Id) -> bool {
+        let mut node = id;
+        loop {
+            node = match self.tree.kind(node) {
+                Syntax::Call { callee, .. } => return matches!(self.tree.kind(*callee), Syntax::Member { .. }),
+                Syntax::Chain(inner) => *inner,
+                Syntax::Member { base, .. } => *base,
+                Syntax::Builtin { name: "filter" | "find" | "first" | "last" | "concat", arguments } => {
+                    match arguments.first() {
+                        Some(argument) => *argument,
+                        None => return false,
+                    }
+                }
+                Syntax::Identifier(name) => match self.variable(name) {
+                    // A value comes before whatever names it.
+                    Some(variable) if variable.value.0 < node.0 => variable.value,
+                    _ => return false,
+                },
+                _ => return false,
+            };
+        }
     }
 
     /// Whether the expression may be true because these two are equal, or one is in the other, rather than because they are not.
@@ -389,7 +478,14 @@ impl<'s> Compiler<'s> {
     /// What a number counts as where it is missing, if the host has said so.
     pub(super) fn default_of(&self, id: Id) -> Option<&'static str> {
         let name = self.last_name(id)?;
-        if self.is_of_status(id) { None } else { self.schema.default_of(name) }
+        if self.is_of_status(id) {
+            return None;
+        }
+        let own = match self.tree.kind(id) {
+            Syntax::Member { base, .. } => self.last_name(*base),
+            _ => None,
+        };
+        own.and_then(|own| self.schema.default_of(&format!("{own}.{name}"))).or_else(|| self.schema.default_of(name))
     }
 
     /// Whether something is a part of a status: what is there is told, and nobody decides what it is without it.

@@ -208,6 +208,8 @@ impl<'s> Compiler<'s> {
         for (operator, at, right_id) in links {
             self.refuse_unquoted_text(*operator, left.known.kind, *right_id)?;
             let right = self.value(*right_id)?;
+            let (compared, right) = self.without_empty(*operator, left, right);
+            left = compared;
             left = match operator {
                 Binary::Coalesce => self.coalesce(*at, left, right),
                 Binary::Equal | Binary::NotEqual if self.is_emptiness(&left, &right) => {
@@ -255,7 +257,7 @@ impl<'s> Compiler<'s> {
     }
 
     /// Whether a value is known to be a list or a map, of which Kubernetes takes an empty one for a missing one.
-    fn is_collection(&self, known: &Known<'s>) -> bool {
+    pub(super) fn is_collection(&self, known: &Known<'s>) -> bool {
         !self.strict && (known.kind.is_array() || known.kind.is_map() && known.kind.as_object().is_none())
     }
 

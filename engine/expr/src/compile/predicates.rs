@@ -64,8 +64,12 @@ impl<'s> Compiler<'s> {
         });
         let has_patterns = has_patterns(&collection.op);
         let has_texts = has_texts(&collection.op);
+        let looked_up = self.is_looked_up(*collection_id);
         self.scopes.push(Scope {
             item,
+            looked_up,
+            collection: *collection_id,
+            body: others.first().copied(),
             has_patterns,
             has_texts,
             has_index,

@@ -45,9 +45,13 @@ impl<'s> Compiler<'s> {
         {
             return;
         }
-        let Some(words) = words(&field.known.form) else { return };
-        let words: Vec<&str> = words.iter().flat_map(|words| &words.listed).map(String::as_str).collect();
-        let default = self.last_name(id).and_then(|name| self.schema.word_default_of(name, &words));
+        let default = match words(&field.known.form) {
+            Some(words) => {
+                let words: Vec<&str> = words.iter().flat_map(|words| &words.listed).map(String::as_str).collect();
+                self.last_name(id).and_then(|name| self.schema.word_default_of(name, &words))
+            }
+            None => self.text_default(id).map(Some),
+        };
         let asked: Vec<&str> = match &other.kind {
             Kind::Array(elements) if elements.iter().all(is_text) => elements.iter().filter_map(text_of).collect(),
             _ => text_of(other).into_iter().collect(),
@@ -73,6 +77,13 @@ impl<'s> Compiler<'s> {
             ),
         };
         self.warn(field.op.at, message);
+    }
+
+    /// What a field that may be any text counts as where it is missing.
+    fn text_default(&self, id: Id) -> Option<&'static str> {
+        let Syntax::Member { base, .. } = self.tree.kind(id) else { return None };
+        let object = self.schema.object(self.form_of(*base)?.object()?);
+        self.schema.text_default_of(&object.name, self.last_name(id)?)
     }
 
     /// Whether something is a part of the object that is asked about. What was looked up has been filled in.

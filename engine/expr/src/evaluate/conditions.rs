@@ -164,10 +164,13 @@ impl<'a> Evaluation<'a, '_> {
         frame: &Frame<'a>,
     ) -> Result<bool, Stopped> {
         // What most comparisons are: a field of the object or of an element with something that is known.
-        if let (Kind::Path { base, keys, missing: Missing::Nil }, Kind::Constant(constant)) = (&left.kind, &right.kind)
+        if let (
+            Kind::Path { base, keys, missing: missing @ (Missing::Nil | Missing::NilOrEmpty) },
+            Kind::Constant(constant),
+        ) = (&left.kind, &right.kind)
             && let Some(Value::Node(node)) = self.place(base, frame)
             && let Ok(found) = node.follow(keys)
-            && let Some(equal) = is(found, constant)
+            && let Some(equal) = is(found.filter(|found| !missing.includes(*found)), constant)
         {
             self.machine.step(3).map_err(|failure| self.fail(failure, op.at))?;
             return Ok(equal != negated);

@@ -106,7 +106,7 @@ mod tests {
             "container.livenessProbe != nil",
             "container.livenessProbe != nil && container.livenessProbe.httpGet == nil && container.readinessProbe == nil",
             "container.name == 'app' && container.livenessProbe == nil",
-            "container.securityContext.runAsNonRoot == nil",
+            "container.securityContext.readOnlyRootFilesystem == nil",
             "any(spec.containers, .livenessProbe == nil)",
             "any(container.ports, .hostPort > 0)",
             "container.resources.limits.memory > '1Gi'",

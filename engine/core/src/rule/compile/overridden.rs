@@ -6,14 +6,11 @@ use std::sync::LazyLock;
 
 use portal_expr::{Facts, Read, Schema, Segment, Slot};
 
-use super::Compiler;
+use super::{Compiler, rewritten::occurrences};
 use crate::{
     context::{CONTAINER, OBJECT, SECURITY_CONTEXT, SPEC, pod::CONTAINER_TYPES, shared_security_fields},
     rule::{JudgedKind, diagnostic::Level},
 };
-
-/// A rule that is longer is not written out.
-const MAX_SHOWN: usize = 300;
 
 /// The field of both whose parts Kubernetes takes one by one. Of others the container's stands for the whole of the pod's.
 const MERGED: &str = "windowsOptions";
@@ -59,7 +56,7 @@ impl Compiler<'_> {
         let subjects: Vec<(String, String)> =
             read.iter().flat_map(|(place, field)| subjects(place, field, &rule)).collect();
         let Some((subject, first)) = subjects.first() else { return };
-        let whole = self.with_containers(&rule, &subjects, schema);
+        let whole = self.rewritten(&rule, &subjects, schema);
         let advice = match whole {
             Some(whole) => format!("write `{whole}`"),
             None => format!("write `({first})` in its place"),
@@ -70,24 +67,6 @@ impl Compiler<'_> {
             Some(offset) => self.add_at(Level::Warning, self.place(offset), message),
             None => self.warning(&["rule"], message),
         }
-    }
-
-    /// The rule with what its containers say first, if that can be written: in the place of what the pod says, or by a name, which
-    /// conditions can ask whether it is there.
-    fn with_containers(&self, rule: &str, subjects: &[(String, String)], schema: &Schema) -> Option<String> {
-        let in_place = subjects.iter().fold(rule.to_owned(), |rule, (subject, value)| {
-            replaced(&rule, subject, if rule == *subject { value.clone() } else { format!("({value})") }.as_str())
-        });
-        let named = subjects.iter().fold(rule.to_owned(), |rule, (subject, value)| {
-            let name = subject.rsplit('.').next().unwrap_or_default();
-            format!("let {name} = {value}; {}", replaced(&rule, subject, name))
-        });
-        let is_once = subjects.iter().all(|(subject, _)| occurrences(rule, subject).count() == 1);
-        let written = if is_once { [in_place, named] } else { [named, in_place] };
-        written.into_iter().filter(|written| written.chars().count() <= MAX_SHOWN).find(|written| {
-            let compiled = self.engine.compile(written, schema);
-            compiled.is_ok_and(|expression| expression.check_condition().is_ok())
-        })
     }
 }
 
@@ -156,25 +135,6 @@ fn subjects(place: &Place, field: &str, rule: &str) -> Vec<(String, String)> {
         &rest[..end]
     });
     parts.collect::<BTreeSet<&str>>().into_iter().map(with).collect()
-}
-
-/// Where a way to a field is written, and not a part of another one.
-fn occurrences<'r>(rule: &'r str, way: &'r str) -> impl Iterator<Item = usize> + 'r {
-    let is_name = |sign: char| sign.is_alphanumeric() || sign == '_';
-    rule.match_indices(way).map(|(offset, _)| offset).filter(move |offset| {
-        let goes_on = rule[offset + way.len()..].starts_with(is_name);
-        !goes_on && !rule[..*offset].ends_with(|sign: char| is_name(sign) || sign == '.')
-    })
-}
-
-/// A rule with something else in the place of a way to a field.
-fn replaced(rule: &str, way: &str, other: &str) -> String {
-    let offsets: Vec<usize> = occurrences(rule, way).collect();
-    let mut text = rule.to_owned();
-    for offset in offsets.into_iter().rev() {
-        text.replace_range(offset..offset + way.len(), other);
-    }
-    text
 }
 
 #[cfg(test)]
@@ -250,7 +210,7 @@ mod tests {
             "let c = container.securityContext; (c.runAsNonRoot ?? securityContext.runAsNonRoot) != true",
             "securityContext.fsGroup == 0",
             "any(securityContext.sysctls, .name == 'a')",
-            "container.securityContext.runAsNonRoot != true",
+            "container.securityContext.privileged != true",
             "securityContext == nil",
         ] {
             assert_eq!(told("{kind: Pod}", rule), "", "{rule}");

@@ -569,7 +569,7 @@ fn what_is_given_a_value_is_a_field_of_something() {
         "{kind: Pod}",
         &[
             (delay, "`container.livenessProbe != nil && (container.livenessProbe.initialDelaySeconds ?? 0) < 5`"),
-            ("container.securityContext.runAsUser < 1000", "write `(container.securityContext.runAsUser ?? 0) < 1000`"),
+            ("securityContext.fsGroup < 1000", "write `(securityContext.fsGroup ?? 0) < 1000`"),
             (
                 "container.livenessProbe != nil && container.livenessProbe.initialDelaySeconds < 5",
                 "write `(container.livenessProbe.initialDelaySeconds ?? 0) < 5`",
