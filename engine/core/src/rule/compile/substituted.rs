@@ -9,6 +9,10 @@ impl Compiler<'_> {
     /// Warns of `container.securityContext.runAsNonRoot != true`, which is said of containers that leave it to their pod, and of
     /// `container.resources.requests.memory != container.resources.limits.memory`, which is said of those that have limits alone.
     pub(super) fn warn_of_substituted(&mut self, facts: &Facts, schema: &Schema) {
+        // To write a rule out is as dear as to read it.
+        if facts.substituted.is_empty() {
+            return;
+        }
         let rule = portal_expr::written(&self.spec.rule).unwrap_or_default();
         for substituted in &facts.substituted {
             let (subject, instead) = (&substituted.subject, &substituted.instead);
