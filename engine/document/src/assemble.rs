@@ -104,11 +104,35 @@ impl Assembler {
         &mut self.scratch.guesses.situation(self.top.slot).key
     }
 
+    /// What may be the next key, if that is not the one.
+    #[inline]
+    pub(crate) fn second_guess_key(&mut self) -> &mut Guess {
+        self.scratch.guesses.second_key(self.top.slot)
+    }
+
+    /// Guesses from here on that a key comes here: its word, and what it begins with.
+    pub(crate) fn expect_key(&mut self, word: u32, rest: &[u8], length: usize) {
+        *self.second_guess_key() = *self.guess_key();
+        self.guess_key().set(word, rest, length);
+    }
+
     /// What is probably the next string.
     #[inline]
     pub(crate) fn guess_value(&mut self) -> &mut Guess {
+        let slot = self.value_slot();
+        self.guess_value_at(slot)
+    }
+
+    /// Where the guess is for the next string.
+    #[inline]
+    pub(crate) fn value_slot(&self) -> u32 {
         let Frame { kind, name, slot, .. } = self.top;
-        let slot = if kind == Kind::Array { guess::slot(name, self.element()) } else { slot };
+        if kind == Kind::Array { guess::slot(name, self.element()) } else { slot }
+    }
+
+    /// The guess at such a place, for whoever has added the string since.
+    #[inline]
+    pub(crate) fn guess_value_at(&mut self, slot: u32) -> &mut Guess {
         &mut self.scratch.guesses.situation(slot).value
     }
 

@@ -96,6 +96,12 @@ impl Guesses {
         &mut self.situations[slot as usize % SIZE]
     }
 
+    /// What may be the next key too. Another key may have the same slot, and what was guessed there before comes here.
+    #[inline]
+    pub(crate) fn second_key(&mut self, slot: u32) -> &mut Guess {
+        &mut self.situation(slot ^ 1).key
+    }
+
     /// What comes after a key in YAML.
     #[inline]
     pub(crate) fn yaml(&mut self, slot: u32) -> &mut Situation {

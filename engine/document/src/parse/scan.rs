@@ -137,7 +137,8 @@ impl Scanner<'_, '_> {
             return Err(expected(body, at, "a key in quotes"));
         }
         let rest = &body[at + 1..];
-        if let Some((word, length)) = self.assembler.guess_key().check::<Json>(rest) {
+        let guessed = self.assembler.guess_key().check::<Json>(rest);
+        if let Some((word, length)) = guessed.or_else(|| self.assembler.second_guess_key().check::<Json>(rest)) {
             let value = space(body, at + 1 + length);
             if self.filter.has_paths() && !self.filter.keeps_key(guess::text_of(word)) {
                 return Ok((value, false));
@@ -163,7 +164,7 @@ impl Scanner<'_, '_> {
         self.assembler.make_room_for_text(key.len(), progress);
         let word = self.assembler.key_word(key);
         if self.is_plain(quoted) && colon == quoted.end + 1 && tape::tag_of(word) == tag::SYMBOL {
-            self.assembler.guess_key().set(word, &self.body[start..], colon + 1 - start);
+            self.assembler.expect_key(word, &self.body[start..], colon + 1 - start);
         }
         self.assembler.push_key(word);
         Ok((value, true))
@@ -207,9 +208,10 @@ impl Scanner<'_, '_> {
         let progress = self.progress(quoted.end);
         let string = decode(self.body, self.text, start, quoted, &mut self.decoded);
         self.assembler.make_room_for_text(string.len(), progress);
+        let slot = self.assembler.value_slot();
         let word = self.assembler.string(string);
         if self.is_plain(quoted) && tape::tag_of(word) == tag::SYMBOL {
-            self.assembler.guess_value().set(word, &self.body[start..], quoted.end + 1 - start);
+            self.assembler.guess_value_at(slot).set(word, &self.body[start..], quoted.end + 1 - start);
         }
         Ok(quoted.end + 1)
     }
