@@ -103,7 +103,7 @@ pub struct RuleSet {
     /// The place of a kind in the list below, by its group and name.
     kinds: HashMap<String, usize>,
     /// For each kind: the rules that judge it, and the place of the kind in each.
-    judges: Vec<Vec<(usize, usize)>>,
+    judges: Vec<Vec<(u32, u32)>>,
 }
 
 impl JudgedKind {
@@ -155,7 +155,7 @@ impl RuleSet {
     /// A set of these rules.
     pub fn new(rules: Vec<Arc<Rule>>) -> RuleSet {
         let mut kinds = HashMap::new();
-        let mut judges: Vec<Vec<(usize, usize)>> = Vec::new();
+        let mut judges: Vec<Vec<(u32, u32)>> = Vec::new();
         // Rules share the kinds of one snapshot, and there are far more rules than kinds: addresses are compared faster
         // than names.
         let mut known: foldhash::HashMap<*const Kind, usize> = foldhash::HashMap::default();
@@ -167,7 +167,7 @@ impl RuleSet {
                         judges.len() - 1
                     })
                 });
-                judges[kind].push((number, place));
+                judges[kind].push((number as u32, place as u32));
             }
         }
         RuleSet { rules, kinds, judges }
@@ -196,8 +196,8 @@ impl RuleSet {
     pub(crate) fn numbered(&self, kind: &Kind) -> impl Iterator<Item = (usize, &Rule, &JudgedKind)> {
         let found = self.kinds.get(&key(kind)).map(|kind| &*self.judges[*kind]).unwrap_or_default();
         found.iter().map(|(number, place)| {
-            let rule = &self.rules[*number];
-            (*number, &**rule, &rule.judged[*place])
+            let rule = &self.rules[*number as usize];
+            (*number as usize, &**rule, &rule.judged[*place as usize])
         })
     }
 }

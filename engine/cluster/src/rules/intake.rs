@@ -147,8 +147,10 @@ async fn apply(mut index: Index, batch: Vec<Update>, in_force: InForce) -> Appli
         // First of all: whatever else is told of the change may wait, requests do not.
         let swapped = snapshot.map(|snapshot| {
             let rules = snapshot.rules.rules().len();
-            in_force.swap(snapshot);
-            (rules, start.elapsed())
+            let before = in_force.swap(snapshot);
+            let swapped = (rules, start.elapsed());
+            drop(before);
+            swapped
         });
         in_force.count(index.population());
         let (problems, starved, totals) = (index.problems(), index.starved_of_files(), index.totals());

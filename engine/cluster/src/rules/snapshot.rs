@@ -105,10 +105,11 @@ impl InForce {
         self.population.store(population);
     }
 
-    /// Puts another snapshot in force. Called by one task alone.
-    pub(super) fn swap(&self, snapshot: Snapshot) {
+    /// Puts another snapshot in force. Called by one task alone. Returns the one before, which takes a while to go.
+    pub(super) fn swap(&self, snapshot: Snapshot) -> Arc<Snapshot> {
         let number = self.snapshot.load().number + 1;
-        self.snapshot.store(Arc::new(Snapshot { number, ..snapshot }));
+        let before = self.snapshot.swap(Arc::new(Snapshot { number, ..snapshot }));
         self.number.send_replace(number);
+        before
     }
 }
