@@ -62,10 +62,12 @@ pub(super) fn streamed<F: Form>(
 ) -> BoxStream<'static, watcher::Result<Event<Watched<F>>>> {
     let request = Request::new(api.resource_url());
     let watch = Watch { client: api.clone().into_client(), request, config };
-    stream::unfold((watch, State::Begin), |(watch, mut state)| async {
+    // In a box, because it is handed on with each event.
+    stream::unfold(Box::new((watch, State::Begin)), |mut watched| async {
+        let (watch, state) = &mut *watched;
         loop {
-            if let Some(event) = watch.step(&mut state).await {
-                return Some((event, (watch, state)));
+            if let Some(event) = watch.step(state).await {
+                return Some((event, watched));
             }
         }
     })
