@@ -55,14 +55,16 @@ fn check_interning(input: &[u8], found: Option<&Document>) {
     }
 }
 
-/// Checks that what is dropped or masked is read as strictly as the rest.
+/// Checks that what is dropped or masked is read as strictly as the rest, and that to know that it is JSON makes no difference then.
 fn check_filters(input: &[u8], is_ok: bool) {
     let paths = ["a", "a.b", "[*].a", "*.a"].map(|path| Path::parse(path).expect("a path"));
     for (drop, mask) in [(&paths[..2], &paths[2..]), (&paths[2..], &paths[..2])] {
         let filtered = Document::parse(input, &Options { drop, mask, ..OPTIONS });
         assert_eq!(filtered.is_ok(), is_ok);
+        let known = Document::parse(input, &Options { drop, mask, well_formed: true, ..OPTIONS });
         if let Ok(document) = filtered {
             check_round_trip(&document);
+            assert_eq!(known.ok().map(|document| document.to_json()), Some(document.to_json()));
         }
     }
 }
