@@ -54,8 +54,8 @@ rule: object.spec.replicas > 3
 ---
 name: secrets
 match: {gvk: [{kind: Secret}]}
-rule: '"password" in object.data || "password" in object.stringData'
-message: "the password is {{ object.data.password }} {{ object.stringData.password }}"
+rule: '"password" in object.data'
+message: "the password is {{ object.data.password }}"
 ---
 name: owned
 match: {gvk: [{kind: Namespace}], operations: [UPDATE]}

@@ -28,13 +28,13 @@ thread_local! {
 impl Scratch {
     /// The scratch of this thread, or one more if that is in use.
     pub(crate) fn take() -> Box<Scratch> {
-        SCRATCH.take().unwrap_or_else(Scratch::new)
+        SCRATCH.take().unwrap_or_else(Scratch::first)
     }
 
-    /// By itself, because of all that lies on the stack on the way: whoever only takes one must not pay for it.
+    /// The first one of a thread. By itself, because of all that lies on the stack on the way: whoever only takes one must not pay for it.
     #[cold]
     #[inline(never)]
-    fn new() -> Box<Scratch> {
+    fn first() -> Box<Scratch> {
         Box::default()
     }
 

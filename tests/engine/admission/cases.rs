@@ -436,6 +436,7 @@ async fn whoever_creates_an_object_is_told_what_check_says_of_it() {
         rules-that-fail: 1 created (0 shown filled in), 0 in reviews
         secrets-stay-secret: 2 created (2 shown filled in), 3 in reviews
         unknown-kinds: 2 created (0 shown filled in), 4 in reviews
+        what-is-left-out: 6 created (0 shown filled in), 2 in reviews
         what-makes-pods: 1 created (0 shown filled in), 2 in reviews
         which-objects-match: 5 created (0 shown filled in), 0 in reviews
         whole-groups: 2 created (0 shown filled in), 5 in reviews
