@@ -1,6 +1,7 @@
 //! Portal's custom resources as Rust types. The YAML generated from them is committed beside this crate.
 
 mod conditions;
+mod instance;
 mod rule;
 mod schema;
 mod status;
@@ -9,6 +10,17 @@ use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomRe
 use kube::CustomResourceExt as _;
 
 pub use conditions::ConditionType;
+pub use instance::admission::{AdmissionSpec, ClientsSpec, ExistingViolations};
+pub use instance::certificates::{CertificateSource, CertificatesSpec, IssuerReference};
+pub use instance::kind::{PortalInstance, PortalInstanceSpec};
+pub use instance::layers::{ActionsSpec, AuditSpec, LookupsSpec, NetworkCheck, NetworkSpec};
+pub use instance::outputs::{
+    AlertmanagerSink, DecisionLog, MonitoringSpec, PolicyReportSink, ReportApi, SecretReference, SinksSpec,
+};
+pub use instance::pods::{Amount, PodLabels, Resources, SchedulingSpec, Spread, Toleration};
+pub use instance::rbac::{AuthorCheck, GrantedResource, RbacMode, RbacSpec};
+pub use instance::status::{CertificatesStatus, EngineStatus, PortalInstanceStatus, RuleCounts, WebhookStatus};
+pub use instance::{BootstrapRules, ExpressionLanguage, InstanceSpec, Mode, PullPolicy, WatchedKind};
 pub use rule::action::{Action, ActionType, Allow, Direction, Port, Protocol};
 pub use rule::kinds::{PortalClusterRule, PortalClusterRuleSpec, PortalRule, PortalRuleSpec};
 pub use rule::matching::{Globs, GroupVersionKind, Match, Operation};
@@ -17,5 +29,5 @@ pub use status::{InstanceStatus, ParseError, RuleStatus};
 
 /// What a cluster needs to know of the kinds, in the order in which people meet them.
 pub fn definitions() -> Vec<CustomResourceDefinition> {
-    vec![PortalClusterRule::crd(), PortalRule::crd()]
+    vec![PortalInstance::crd(), PortalClusterRule::crd(), PortalRule::crd()]
 }

@@ -1,0 +1,82 @@
+//! What the objects of the operator are called, and the labels and annotations that it knows.
+
+use std::collections::BTreeMap;
+
+pub use portal_core::webhook::configuration_name;
+
+/// The label that every child has, and its value.
+pub const MANAGED_BY: (&str, &str) = ("app.kubernetes.io/managed-by", "portal-operator");
+
+/// The label of what belongs to an instance, with its name.
+pub const INSTANCE_LABEL: &str = "portal.io/instance";
+
+/// The label of pods with the layer that they run, or [`COMBINED`].
+pub const LAYER_LABEL: &str = "portal.io/layer";
+
+/// The layer of pods that run all layers.
+pub const COMBINED: &str = "combined";
+
+/// The annotation of an instance by which everything that the operator would do to it stops.
+pub const PAUSED: &str = "portal.io/paused";
+
+/// What keeps an instance until its webhook configuration is gone.
+pub const FINALIZER: &str = "portal.io/webhook";
+
+/// Who writes, for server-side apply.
+pub const MANAGER: &str = "portal-operator";
+
+/// The annotation of a webhook configuration with the time since which it has its authorities.
+pub const BUNDLE_SINCE: &str = "portal.io/bundle-since";
+
+/// The part of the pods' names and of the Service that the API server knows.
+pub const WEBHOOK_PORT: &str = "webhook";
+
+/// The port with health and metrics.
+pub const METRICS_PORT: (&str, u16) = ("metrics", 8080);
+
+/// The account of a layer, and the Deployment that runs it: `portal-NAME`, in split mode with the layer behind it.
+pub fn engine(instance: &str, layer: &str) -> String {
+    match layer {
+        COMBINED => configuration_name(instance),
+        layer => format!("{}-{layer}", configuration_name(instance)),
+    }
+}
+
+/// The Service by which the API server reaches the webhook.
+pub fn service(instance: &str) -> String {
+    configuration_name(instance)
+}
+
+/// The headless Service over the pods of all layers.
+pub fn pods_service(instance: &str) -> String {
+    format!("{}-pods", configuration_name(instance))
+}
+
+/// The Secret with the certificate and its key, in the engine's namespace.
+pub fn leaf_secret(instance: &str) -> String {
+    format!("{}-tls", configuration_name(instance))
+}
+
+/// The Secret with the authority, in the operator's namespace.
+pub fn authority_secret(instance: &str) -> String {
+    format!("{}-ca", configuration_name(instance))
+}
+
+/// The names that the certificate of the webhook has. The first is the one by which the API server asks.
+pub fn dns_names(instance: &str, namespace: &str) -> Vec<String> {
+    let service = format!("{}.{namespace}.svc", service(instance));
+    vec![service.clone(), format!("{service}.cluster.local")]
+}
+
+/// An account as the API server names it.
+pub fn account(namespace: &str, name: &str) -> String {
+    format!("system:serviceaccount:{namespace}:{name}")
+}
+
+/// The labels of everything that belongs to an instance. None of them is copied from the instance: tools that follow theirs
+/// would take the children for their own.
+pub fn labels(instance: &str) -> BTreeMap<String, String> {
+    let label = |key: &str, value: &str| (key.to_owned(), value.to_owned());
+    [label(MANAGED_BY.0, MANAGED_BY.1), label("app.kubernetes.io/name", "portal"), label(INSTANCE_LABEL, instance)]
+        .into()
+}
