@@ -7,7 +7,7 @@ use std::sync::{Arc, atomic::AtomicBool};
 use kube::{Client, core::Selector};
 use portal_cluster::{
     health::{Health, Part},
-    holder::{Candidacy, Holder, Timing},
+    holder::{self, Candidacy, Holder, Timing},
     kinds,
     metrics::{Metrics, Registry},
     names::engine_lease,
@@ -413,26 +413,8 @@ fn want_lease(
     // Others may hold while this replica still answers requests.
     let (holder, task) = Holder::start(runtime.client.clone(), &candidacy, shutdown.clone());
     tasks.spawn(join(task));
-    tasks.spawn(follow_lease(holder.clone(), runtime.clone()));
+    tasks.spawn(holder::follow(holder.clone(), runtime.clone()));
     holder
-}
-
-/// Says in a metric whether this replica holds the Lease, and on `/readyz` what keeps it from that. It is ready all the same:
-/// others may hold the Lease.
-async fn follow_lease(mut holder: Holder, runtime: Runtime) {
-    let mut problem = holder.problem();
-    loop {
-        runtime.metrics.lease_held.set(i64::from(holder.is_held()));
-        match problem.borrow_and_update().clone() {
-            Some(problem) => runtime.health.unwell(&Part::Lease, &problem),
-            None => runtime.health.well(&Part::Lease),
-        }
-        tokio::select! {
-            changed = problem.changed() => if changed.is_err() { return },
-            () = holder.changed() => {}
-            () = runtime.shutdown.cancelled() => return,
-        }
-    }
 }
 
 /// Waits until every part has ended, or one has panicked. Returns whether each ended as it should.

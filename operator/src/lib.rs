@@ -10,3 +10,23 @@ pub mod names;
 pub mod object;
 
 pub mod instance;
+pub mod needs;
+pub mod observed;
+
+pub mod certificates;
+pub mod children;
+pub mod compare;
+pub mod conditions;
+pub mod desired;
+pub mod plan;
+
+pub mod metrics;
+pub mod probe;
+pub mod shown;
+pub mod store;
+
+pub mod executor;
+pub mod watches;
+
+mod caretaker;
+pub mod run;

@@ -22,6 +22,7 @@ use tracing::{info, warn};
 use self::clock::BootTime;
 use self::election::{Answer, Election, Held, Step};
 use self::requests::{Outcome, Requests, Verb};
+use crate::{health::Part, runtime::Runtime};
 
 pub use self::record::ADDRESS;
 pub use self::timing::{Timing, TimingError};
@@ -241,5 +242,23 @@ impl Task {
             *current = state;
             is_changed
         });
+    }
+}
+
+/// Says in a metric whether this replica holds the Lease, and on `/readyz` what keeps it from that. It is ready all the same:
+/// others may hold the Lease.
+pub async fn follow(mut holder: Holder, runtime: Runtime) {
+    let mut problem = holder.problem();
+    loop {
+        runtime.metrics.lease_held.set(i64::from(holder.is_held()));
+        match problem.borrow_and_update().clone() {
+            Some(problem) => runtime.health.unwell(&Part::Lease, &problem),
+            None => runtime.health.well(&Part::Lease),
+        }
+        tokio::select! {
+            changed = problem.changed() => if changed.is_err() { return },
+            () = holder.changed() => {}
+            () = runtime.shutdown.cancelled() => return,
+        }
     }
 }

@@ -6,3 +6,6 @@ pub use portal_core::names::is_name;
 pub fn engine_lease(instance: &str) -> String {
     format!("portal-engine-{instance}")
 }
+
+/// The name of the Lease of the operator.
+pub const OPERATOR_LEASE: &str = "portal-operator";

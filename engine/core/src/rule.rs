@@ -22,7 +22,7 @@ use crate::{
     context::pod::Template,
     event::{Entry, Front},
     kinds::Kind,
-    language::Expression,
+    language::{Expression, Outline},
     rule::{matching::Matching, message::Message, source::RuleId},
 };
 
@@ -143,6 +143,11 @@ impl Rule {
     /// Whether it asks for other objects than the one that is judged.
     pub fn looks_up(&self) -> bool {
         self.reads_others() || self.matching.namespace_selector.is_some()
+    }
+
+    /// The rule with everything that its needs come from, and nothing that judges: a tenth of the memory, for whoever never asks it.
+    pub fn outline(self) -> Rule {
+        Rule { expression: Box::new(Outline::default()), message: None, ..self }
     }
 
     /// Whether its expression reads other objects than the one that is judged.

@@ -187,20 +187,22 @@ impl Watch {
     }
 }
 
-fn id_of(object: &Watched<RuleObject>) -> RuleId {
+/// The name of the rule that an object is.
+pub fn id_of(object: &Watched<RuleObject>) -> RuleId {
     let metadata = &object.metadata;
     RuleId { namespace: metadata.namespace.clone(), name: metadata.name.clone().unwrap_or_default() }
 }
 
-fn labels_of(object: &Watched<RuleObject>) -> BTreeMap<String, String> {
+/// The labels of an object.
+pub fn labels_of(object: &Watched<RuleObject>) -> BTreeMap<String, String> {
     let metadata = object.form.as_ref().ok().and_then(|form| form.root().get_str("metadata"));
     let labels = metadata.and_then(|metadata| metadata.get_str("labels")?.as_object());
     let labels = labels.into_iter().flat_map(|labels| labels.iter());
     labels.filter_map(|(key, value)| Some((key.to_owned(), value.as_str()?.to_owned()))).collect()
 }
 
-/// The rule that an object is.
-fn read(object: &Watched<RuleObject>, kind: RuleKind, id: &RuleId) -> Result<RuleSource, Vec<Diagnostic>> {
+/// The rule that an object is, or what is wrong with its form.
+pub fn read(object: &Watched<RuleObject>, kind: RuleKind, id: &RuleId) -> Result<RuleSource, Vec<Diagnostic>> {
     let origin = Origin::Cluster { uid: object.metadata.uid.clone().unwrap_or_default() };
     match &object.form {
         Ok(form) => load::load_object(form.root(), kind, origin),

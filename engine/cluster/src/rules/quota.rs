@@ -14,7 +14,7 @@ pub const RULES_PER_NAMESPACE: usize = 100;
 
 /// The rules of namespaces, by their age.
 #[derive(Debug)]
-pub(super) struct Quota {
+pub struct Quota {
     most: usize,
     /// When each rule was created, as the API server writes it, and its name: of rules of one second the first by name counts as
     /// older.
@@ -23,7 +23,8 @@ pub(super) struct Quota {
 }
 
 impl Quota {
-    pub(super) fn new(most: usize) -> Quota {
+    /// A quota of so many rules for each namespace.
+    pub fn new(most: usize) -> Quota {
         Quota { most, by_age: HashMap::new(), population: Arc::default() }
     }
 
@@ -38,7 +39,7 @@ impl Quota {
     }
 
     /// Takes another time of creation of a rule, or none if it is gone. Returns the other rules for which that makes a difference.
-    pub(super) fn change(&mut self, id: &RuleId, before: Option<&str>, after: Option<&str>) -> Vec<RuleId> {
+    pub fn change(&mut self, id: &RuleId, before: Option<&str>, after: Option<&str>) -> Vec<RuleId> {
         let Some(namespace) = id.namespace.as_ref().filter(|_| before != after) else { return Vec::new() };
         let rules = self.by_age.entry(namespace.clone()).or_default();
         let youngest = |rules: &BTreeSet<(String, String)>| rules.iter().nth(self.most.wrapping_sub(1)).cloned();
@@ -66,7 +67,7 @@ impl Quota {
     }
 
     /// Whether a rule is one too many.
-    pub(super) fn is_over(&self, id: &RuleId, created: &str) -> bool {
+    pub fn is_over(&self, id: &RuleId, created: &str) -> bool {
         let rules = id.namespace.as_ref().and_then(|namespace| self.by_age.get(namespace));
         let Some(rules) = rules.filter(|rules| rules.len() > self.most) else { return false };
         !rules.iter().take(self.most).any(|(other, name)| other == created && *name == id.name)

@@ -1,0 +1,409 @@
+//! Looks after one instance: plans whenever something has changed, and does what the plan says.
+
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+use std::time::Duration;
+
+use futures_util::future::join_all;
+use jiff::{SignedDuration, Timestamp};
+use kube::{
+    Client, Resource as _,
+    runtime::events::{Event, EventType, Recorder, Reporter},
+};
+use portal_cluster::runtime::Runtime;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
+use portal_crds::PortalInstance;
+use tokio::sync::watch;
+use tokio::time::{Instant, sleep, sleep_until};
+use tracing::{debug, warn};
+
+use crate::{
+    certificates::fingerprint,
+    desired::{self, desired, mounted_secret},
+    executor::Executor,
+    instance::Instance,
+    metrics::InstanceName,
+    names::{INSTANCE_LABEL, MANAGED_BY},
+    needs::Needs,
+    object::{Key, Kind, Object},
+    observed::{Memory, Observed},
+    plan::{Plan, Step},
+    shown,
+    store::{Source, SourceState, Store},
+    watches::{self, SharedRules, are_synced},
+};
+
+/// What caretakers share.
+#[derive(Clone)]
+pub struct Surroundings {
+    /// What every part of a process is given.
+    pub runtime: Runtime,
+    /// The objects of the cluster.
+    pub store: Store,
+    /// The rules of the cluster.
+    pub rules: SharedRules,
+    /// Does steps.
+    pub executor: Executor,
+}
+
+/// Looks after one instance.
+pub struct Caretaker {
+    surroundings: Surroundings,
+    name: String,
+    memory: Memory,
+    /// The certificate that each pod was last seen to show, by its UID, and when it was asked.
+    shown: BTreeMap<String, (Option<String>, Timestamp)>,
+    /// What the rules need, and what that was worked out from.
+    needs: Option<(Basis, Option<Needs>)>,
+    /// When rules have changed, and nobody has looked yet: the first and the last time.
+    rules_changed: Option<(Instant, Instant)>,
+}
+
+/// What needs are worked out from.
+#[derive(Clone, Debug, PartialEq)]
+struct Basis {
+    rules: u64,
+    generation: i64,
+    config_maps: Vec<String>,
+}
+
+/// The kinds that are watched in the namespace of an engine.
+const IN_NAMESPACE: [Kind; 10] = [
+    Kind::ServiceAccount,
+    Kind::Role,
+    Kind::RoleBinding,
+    Kind::Secret,
+    Kind::ConfigMap,
+    Kind::Service,
+    Kind::PodDisruptionBudget,
+    Kind::Deployment,
+    Kind::Pod,
+    Kind::NetworkPolicy,
+];
+
+/// The kinds that other operators bring.
+const OPTIONAL: [Kind; 3] = [Kind::ServiceMonitor, Kind::PrometheusRule, Kind::Certificate];
+
+/// Changes that come at once are planned for together.
+const QUIET: Duration = Duration::from_millis(50);
+
+/// The same for rules, of which a thousand may come at once, and how long they may be waited for.
+const RULES_QUIET: Duration = Duration::from_millis(200);
+const RULES_LATEST: Duration = Duration::from_secs(2);
+
+/// How often a pod is asked for its certificate while it does not show the one that it should.
+const ASK_AGAIN: SignedDuration = SignedDuration::from_secs(10);
+
+impl Caretaker {
+    /// One who knows nothing yet.
+    pub fn new(surroundings: Surroundings, name: String) -> Caretaker {
+        let (memory, shown) = Default::default();
+        Caretaker { surroundings, name, memory, shown, needs: None, rules_changed: None }
+    }
+
+    /// Looks after the instance until it is gone, or until the end.
+    pub async fn run(mut self) {
+        let shutdown = self.surroundings.runtime.shutdown.clone();
+        // A step that is under way comes to its end: the Lease waits for it.
+        while !shutdown.is_cancelled() {
+            let mut changes = self.surroundings.store.changes();
+            changes.mark_unchanged();
+            let mut rules = self.surroundings.rules.changes();
+            rules.mark_unchanged();
+            let Some(look_again) = self.look().await else { break };
+            tokio::select! {
+                () = self.wait(changes, rules, look_again) => {}
+                () = shutdown.cancelled() => break,
+            }
+        }
+        let label = InstanceName(self.name.clone());
+        let metrics = &self.surroundings.executor.metrics;
+        for family in [&metrics.ready, &metrics.paused, &metrics.expiry] {
+            family.forget(&label);
+        }
+    }
+
+    /// Plans once and does what the plan says. Returns when to look again; nothing if the instance is gone.
+    async fn look(&mut self) -> Option<Instant> {
+        let Surroundings { store, executor, .. } = &self.surroundings;
+        let soon = Instant::now() + Duration::from_secs(60);
+        let object = store.get(&Key::cluster(Kind::PortalInstance, &self.name));
+        let Some(object) = object else {
+            // Before the first list nobody knows.
+            return (store.state(&Source::cluster(Kind::PortalInstance)) == SourceState::Listing).then_some(soon);
+        };
+        let instance = match Instance::try_from(&*object) {
+            Ok(instance) => instance,
+            Err(error) => {
+                warn!(instance = self.name, error, "Instance cannot be read");
+                return Some(soon);
+            }
+        };
+        if !executor.holder.is_held() {
+            // Another replica acts, and what this one remembers grows old.
+            self.memory = Memory::default();
+            return Some(soon);
+        }
+        let sources = self.sources(&instance);
+        if !are_synced(&self.surroundings.store, &sources) {
+            return Some(soon);
+        }
+        self.ask_pods(&instance).await;
+        let observed = self.observe(&instance, &sources);
+        let needs = self.needs(&instance, &observed);
+        let plan = desired(&instance, needs.as_ref(), &observed, &self.surroundings.executor.operator);
+        self.surroundings.executor.metrics.plans.inc();
+        debug!(instance = self.name, steps = ?plan.steps.iter().map(Step::subject).collect::<Vec<_>>(), "Planned");
+        let is_done = self.carry_out(&instance, &observed, &plan).await;
+        self.count(&instance, &plan);
+        let moment = match is_done {
+            true => plan.look_again,
+            false => self.memory.failure.as_ref().map(|failure| failure.until),
+        };
+        Some(instant(moment).unwrap_or(soon).min(soon))
+    }
+
+    async fn carry_out(&mut self, instance: &Instance, observed: &Observed, plan: &Plan) -> bool {
+        self.memory.gone_since = observed.memory.gone_since;
+        let executor = self.surroundings.executor.clone();
+        let is_done = executor.execute(Some(instance), observed, plan, &mut self.memory).await;
+        if let Some(Step::Status(status)) = plan.steps.first()
+            && (is_done || self.memory.failure.as_ref().is_none_or(|failure| failure.subject != "the status"))
+        {
+            announce(&executor.client, instance, &status.conditions).await;
+        }
+        is_done
+    }
+
+    /// The watches that this instance needs. Those that are not there are begun.
+    fn sources(&self, instance: &Instance) -> Vec<Source> {
+        let Surroundings { runtime, store, rules, executor } = &self.surroundings;
+        let served = |kind: &Kind| {
+            rules.with(|rules| rules.kinds().is_some_and(|kinds| kinds.of_resource(kind.group(), kind.plural()).is_some()))
+        };
+        let namespace = instance.namespace();
+        let optional = OPTIONAL.into_iter().filter(served);
+        // The operator's own namespace is watched anyway, and is refused as an engine's.
+        let in_namespace: Vec<Source> = match namespace == executor.operator.namespace {
+            true => Vec::new(),
+            false => IN_NAMESPACE.into_iter().chain(optional).map(|kind| Source::of_namespace(kind, namespace)).collect(),
+        };
+        for source in &in_namespace {
+            if store.begin(source) {
+                tokio::spawn(watches::follow(runtime.clone(), store.clone(), source.clone()));
+            }
+        }
+        let cluster = [
+            Kind::PortalInstance,
+            Kind::Namespace,
+            Kind::ClusterRole,
+            Kind::ClusterRoleBinding,
+            Kind::ValidatingWebhookConfiguration,
+        ];
+        let own = Source::of_namespace(Kind::Secret, &executor.operator.namespace);
+        in_namespace.into_iter().chain(cluster.map(Source::cluster)).chain([own]).collect()
+    }
+
+    /// What is known at this moment.
+    fn observe(&mut self, instance: &Instance, sources: &[Source]) -> Observed {
+        let Surroundings { store, rules, executor, .. } = &self.surroundings;
+        let now = Timestamp::now();
+        let (namespace, own) = (instance.namespace(), executor.operator.namespace.as_str());
+        let objects = store.select(|object| match (&object.key.namespace, object.key.kind) {
+            (Some(found), _) => found == namespace || found == own,
+            (None, Kind::Namespace) => object.key.name == namespace,
+            (None, Kind::PortalInstance) => false,
+            (None, _) => object.label(MANAGED_BY.0) == Some(MANAGED_BY.1) || object.key.name == self.configuration().name,
+        });
+        let others = store.select(|object| object.key.kind == Kind::PortalInstance && object.key.name != self.name);
+        let others = others.values().filter_map(|object| Instance::try_from(&**object).ok()).collect();
+        let refusals = sources.iter().filter(|source| IN_NAMESPACE.contains(&source.kind));
+        let refused = refusals.filter(|source| source.namespace.as_deref() == Some(namespace)).find_map(|source| {
+            match store.state(source) {
+                SourceState::Refused(problem) => Some(problem),
+                _ => None,
+            }
+        });
+        let is_gone = !objects.contains_key(&self.configuration());
+        self.memory.gone_since = is_gone.then(|| self.memory.gone_since.unwrap_or(now));
+        let served = OPTIONAL.into_iter().filter(|kind| {
+            rules.with(|rules| rules.kinds().is_some_and(|kinds| kinds.of_resource(kind.group(), kind.plural()).is_some()))
+        });
+        Observed {
+            now,
+            others,
+            refused,
+            served: served.collect(),
+            shown: self.shown.iter().map(|(uid, (shown, _))| (uid.clone(), shown.clone())).collect(),
+            memory: self.memory.clone(),
+            objects,
+        }
+    }
+
+    fn configuration(&self) -> Key {
+        Key::cluster(Kind::ValidatingWebhookConfiguration, &crate::names::configuration_name(&self.name))
+    }
+
+    /// What the rules need, worked out again only if something of it has changed.
+    fn needs(&mut self, instance: &Instance, observed: &Observed) -> Option<Needs> {
+        let Surroundings { rules, .. } = &self.surroundings;
+        let key = |name: &String| Key::namespaced(Kind::ConfigMap, instance.namespace(), name);
+        let config_maps = instance.spec.bootstrap_rules.config_maps.iter().map(|name| {
+            observed.get(&key(name)).map(|found| found.resource_version().to_owned()).unwrap_or_default()
+        });
+        let basis = Basis {
+            rules: *rules.changes().borrow(),
+            generation: instance.generation,
+            config_maps: config_maps.collect(),
+        };
+        if self.needs.as_ref().is_none_or(|(known, _)| *known != basis) {
+            let needs = rules.with(|rules| rules.needs(instance, |key| observed.get(key)));
+            self.needs = Some((basis, needs));
+        }
+        self.needs.as_ref().and_then(|(_, needs)| needs.clone())
+    }
+
+    /// Asks pods which certificate they show, if that is not known to be the one that they should.
+    async fn ask_pods(&mut self, instance: &Instance) {
+        let store = &self.surroundings.store;
+        let wanted = store.get(&mounted_secret(instance)).and_then(|secret| shown_by(&secret));
+        let now = Timestamp::now();
+        let pods = store.select(|object| {
+            object.key.kind == Kind::Pod
+                && object.key.namespace.as_deref() == Some(instance.namespace())
+                && object.label(INSTANCE_LABEL) == Some(&instance.name)
+        });
+        self.shown.retain(|uid, _| pods.values().any(|pod| pod.uid() == uid));
+        let due = pods.values().filter(|pod| match self.shown.get(pod.uid()) {
+            Some((shown, _)) if *shown == wanted => false,
+            Some((_, at)) => now.duration_since(*at) >= ASK_AGAIN,
+            None => true,
+        });
+        let port = instance.spec.admission.port;
+        let asked = due.filter_map(|pod| {
+            let ip: IpAddr = pod.value["status"]["podIP"].as_str()?.parse().ok()?;
+            let uid = pod.uid().to_owned();
+            Some(async move { (uid, shown::ask(ip, port).await) })
+        });
+        for (uid, shown) in join_all(asked.collect::<Vec<_>>()).await {
+            self.shown.insert(uid, (shown, now));
+        }
+    }
+
+    fn count(&self, instance: &Instance, plan: &Plan) {
+        let metrics = &self.surroundings.executor.metrics;
+        let label = InstanceName(instance.name.clone());
+        let status = match plan.steps.first() {
+            Some(Step::Status(status)) => (**status).clone(),
+            _ => desired::status_of(instance),
+        };
+        let is_ready = status.conditions.iter().any(|found| found.type_ == "Ready" && found.status == "True");
+        metrics.ready.at(&label).set(i64::from(is_ready));
+        metrics.paused.at(&label).set(i64::from(instance.is_paused));
+        if let Some(end) = status.certificates.and_then(|certificates| certificates.not_after) {
+            metrics.expiry.at(&label).set(end.0.duration_since(Timestamp::now()).as_secs());
+        }
+    }
+
+    /// Waits until there is something to look at.
+    async fn wait(&mut self, mut changes: watch::Receiver<u64>, mut rules: watch::Receiver<u64>, look_again: Instant) {
+        let mut holder = self.surroundings.executor.holder.clone();
+        loop {
+            let deadline = match self.rules_changed {
+                Some((first, last)) => look_again.min((last + RULES_QUIET).min(first + RULES_LATEST)),
+                None => look_again,
+            };
+            tokio::select! {
+                changed = changes.changed() => {
+                    if changed.is_err() { return }
+                    sleep(QUIET).await;
+                    break;
+                }
+                changed = rules.changed() => {
+                    if changed.is_err() { return }
+                    let now = Instant::now();
+                    let first = self.rules_changed.map_or(now, |(first, _)| first);
+                    self.rules_changed = Some((first, now));
+                }
+                () = holder.changed() => break,
+                () = sleep_until(deadline) => break,
+            }
+        }
+        self.rules_changed = None;
+    }
+}
+
+impl Surroundings {
+    /// Sees to it that the guard of the bypass is there, until the end.
+    pub async fn guard(self) {
+        let mut changes = self.store.changes();
+        let sources = [Kind::ValidatingAdmissionPolicy, Kind::ValidatingAdmissionPolicyBinding].map(Source::cluster);
+        let mut memory = Memory::default();
+        let mut holder = self.executor.holder.clone();
+        loop {
+            let mut pause = Duration::from_secs(300);
+            if holder.is_held() && are_synced(&self.store, &sources) {
+                let objects = self.store.select(|object| sources.iter().any(|source| source.kind == object.key.kind));
+                let observed = Observed {
+                    now: Timestamp::now(),
+                    objects,
+                    others: Vec::new(),
+                    refused: None,
+                    served: Vec::new(),
+                    shown: BTreeMap::new(),
+                    memory: memory.clone(),
+                };
+                let plan = desired::guard(&observed);
+                self.executor.execute(None, &observed, &plan, &mut memory).await;
+                let next = memory.failure.as_ref().map(|failure| failure.until).or(plan.look_again);
+                pause = instant(next).map_or(pause, |next| next.saturating_duration_since(Instant::now()));
+            }
+            tokio::select! {
+                changed = changes.changed() => {
+                    if changed.is_err() { return }
+                    sleep(QUIET).await;
+                }
+                () = holder.changed() => {}
+                () = sleep(pause) => {}
+                () = self.runtime.shutdown.cancelled() => return,
+            }
+        }
+    }
+}
+
+/// The fingerprint of the certificate in a Secret.
+fn shown_by(secret: &Object) -> Option<String> {
+    let secret: k8s_openapi::api::core::v1::Secret = serde_json::from_value(secret.value.clone()).ok()?;
+    fingerprint(&secret.data?.get("tls.crt")?.0)
+}
+
+fn instant(moment: Option<Timestamp>) -> Option<Instant> {
+    let left = moment?.duration_since(Timestamp::now());
+    Some(Instant::now() + Duration::try_from(left).unwrap_or_default())
+}
+
+/// Tells as an Event what has become different about an instance.
+async fn announce(client: &Client, instance: &Instance, conditions: &[Condition]) {
+    let known = desired::status_of(instance).conditions;
+    let ready = conditions.iter().find(|found| found.type_ == "Ready");
+    let Some(ready) = ready.filter(|ready| {
+        !known.iter().any(|known| known.type_ == "Ready" && known.status == ready.status && known.reason == ready.reason)
+    }) else {
+        return;
+    };
+    let mut object = PortalInstance::new(&instance.name, portal_crds::PortalInstanceSpec::default());
+    object.metadata.uid = Some(instance.uid.clone());
+    let is_problem = conditions.iter().any(|found| found.type_ == "Stalled" && found.status == "True");
+    let event = Event {
+        type_: if is_problem { EventType::Warning } else { EventType::Normal },
+        reason: ready.reason.clone(),
+        // Longer texts are refused.
+        note: Some(ready.message.chars().take(1000).collect()),
+        action: "Reconcile".to_owned(),
+        secondary: None,
+    };
+    let recorder = Recorder::new(client.clone(), Reporter { controller: "portal-operator".to_owned(), instance: None });
+    if let Err(error) = recorder.publish(&event, &object.object_ref(&())).await {
+        debug!(%error, "Event could not be written");
+    }
+}

@@ -1,0 +1,210 @@
+//! A plan in the making.
+
+use std::collections::BTreeSet;
+
+use jiff::{SignedDuration, Timestamp};
+use portal_crds::PortalInstanceStatus;
+use serde_json::{Value, json};
+
+use crate::{
+    compare::{covers, is_as_wanted},
+    instance::Instance,
+    names::configuration_name,
+    object::{Key, Kind, Object},
+    observed::Observed,
+    plan::{Plan, Step},
+};
+
+/// A plan in the making.
+pub(super) struct Draft<'a> {
+    observed: &'a Observed,
+    steps: Vec<Step>,
+    moments: Vec<Timestamp>,
+    wanted: BTreeSet<Key>,
+    /// Objects that somebody else changes again and again.
+    pub(super) contested: Vec<Key>,
+}
+
+/// Who the children of an instance belong to.
+///
+/// The Namespace is an owner too: a child goes with its owners when *all* of them are gone. Without it, deleting the instance with
+/// `--cascade=foreground` would take the engine away at once, while the webhook configuration still asks for its answers.
+pub(super) struct Owners(Value);
+
+/// A plan is made anew after this time, whatever happens.
+const NOW_AND_THEN: SignedDuration = SignedDuration::from_mins(5);
+
+impl Owners {
+    /// Nothing if the namespace is not there.
+    pub(super) fn of(instance: &Instance, observed: &Observed) -> Option<Owners> {
+        let namespace = namespace_owner(instance, observed)?;
+        Some(Owners(json!([instance.owner(), namespace])))
+    }
+
+    pub(super) fn own(&self, mut object: Object) -> Object {
+        object.value["metadata"]["ownerReferences"] = self.0.clone();
+        object
+    }
+}
+
+/// The engine's Namespace as an owner.
+pub(super) fn namespace_owner(instance: &Instance, observed: &Observed) -> Option<Value> {
+    let namespace = observed.get(&Key::cluster(Kind::Namespace, instance.namespace()))?;
+    Some(json!({ "apiVersion": "v1", "kind": "Namespace", "name": namespace.key.name, "uid": namespace.uid() }))
+}
+
+impl<'a> Draft<'a> {
+    pub(super) fn new(observed: &'a Observed) -> Draft<'a> {
+        let (steps, moments, wanted, contested) = Default::default();
+        Draft { observed, steps, moments, wanted, contested }
+    }
+
+    pub(super) fn push(&mut self, step: Step) {
+        self.steps.push(step);
+    }
+
+    /// Says when to plan again.
+    pub(super) fn look_again(&mut self, moment: Timestamp) {
+        self.moments.push(moment);
+    }
+
+    /// Says that an object stays if it is there.
+    pub(super) fn want(&mut self, key: Key) {
+        self.wanted.insert(key);
+    }
+
+    pub(super) fn is_wanted(&self, key: &Key) -> bool {
+        self.wanted.contains(key)
+    }
+
+    /// Whether something is left to do.
+    pub(super) fn is_pending(&self) -> bool {
+        self.steps.iter().any(Step::is_write)
+    }
+
+    pub(super) fn ensure_all(&mut self, wanted: Vec<Object>) {
+        for object in wanted {
+            self.ensure(object);
+        }
+    }
+
+    /// Sees to it that an object is as it should be. Returns whether it is.
+    pub(super) fn ensure(&mut self, wanted: Object) -> bool {
+        self.want(wanted.key.clone());
+        let observed = self.observed;
+        let Some(found) = observed.get(&wanted.key) else {
+            let step = if is_replaced(wanted.key.kind) { Step::Create(wanted) } else { Step::Apply(wanted) };
+            self.push(step);
+            return false;
+        };
+        if found.is_terminating() {
+            // It is made anew when it is gone, which is an event.
+            return false;
+        }
+        if is_replaced(wanted.key.kind) {
+            return self.replace(found, wanted);
+        }
+        if is_as_wanted(found, &wanted, observed.memory.forms.get(&wanted.key)) {
+            return true;
+        }
+        self.repair(&wanted.key.clone(), Step::Apply(wanted));
+        false
+    }
+
+    /// Replaces an object if it is not exactly what is wanted.
+    fn replace(&mut self, found: &Object, wanted: Object) -> bool {
+        if is_exactly(found, &wanted) {
+            return true;
+        }
+        if found.value.get("roleRef").is_some_and(|found| !covers(found, &wanted.value["roleRef"])) {
+            // It cannot be changed.
+            self.push(Step::Delete(found.key.clone(), found.uid().to_owned()));
+            return false;
+        }
+        let key = wanted.key.clone();
+        self.repair(&key, Step::Replace(over(found, wanted)));
+        false
+    }
+
+    /// Adds a step that sets an object right, unless somebody undoes it again and again.
+    pub(super) fn repair(&mut self, key: &Key, step: Step) {
+        if self.observed.is_fought_over(key) {
+            self.contested.push(key.clone());
+        }
+        match self.observed.may_repair(key) {
+            Ok(()) => self.push(step),
+            Err(moment) => self.look_again(moment),
+        }
+    }
+
+    /// Deletes the webhook configuration, if there is one.
+    pub(super) fn delete_configuration(&mut self, instance: &Instance) {
+        let key = Key::cluster(Kind::ValidatingWebhookConfiguration, &configuration_name(&instance.name));
+        if let Some(found) = self.observed.get(&key).filter(|found| !found.is_terminating()) {
+            self.push(Step::Delete(key, found.uid().to_owned()));
+        }
+    }
+
+    /// The plan. The status comes first: what is true now is told even if the next step fails.
+    pub(super) fn finish(self, instance: &Instance, status: Option<PortalInstanceStatus>) -> Plan {
+        let status = status.filter(|status| serde_json::to_value(status).is_ok_and(|status| status != instance.status));
+        let mut plan = self.finish_shared();
+        if let Some(status) = status {
+            plan.steps.insert(0, Step::Status(Box::new(status)));
+        }
+        plan
+    }
+
+    /// A plan for what belongs to no instance. The step that has failed waits for its time, and so does what comes after it.
+    pub(super) fn finish_shared(mut self) -> Plan {
+        let now = self.observed.now;
+        if let Some(failure) = self.observed.memory.failure.as_ref().filter(|failure| failure.until > now)
+            && let Some(place) = self.steps.iter().position(|step| step.subject() == failure.subject)
+        {
+            self.steps.truncate(place);
+            self.moments.push(failure.until);
+        }
+        self.moments.push(now + NOW_AND_THEN);
+        Plan { steps: self.steps, look_again: self.moments.into_iter().min() }
+    }
+}
+
+/// Whether objects of a kind are compared as a whole. What somebody else added to a role or to a webhook configuration must go, and
+/// server-side apply would keep it.
+fn is_replaced(kind: Kind) -> bool {
+    matches!(
+        kind,
+        Kind::ClusterRole
+            | Kind::ClusterRoleBinding
+            | Kind::Role
+            | Kind::RoleBinding
+            | Kind::ValidatingWebhookConfiguration
+    )
+}
+
+/// Whether an object is what is wanted and nothing else. Labels and annotations of others may stay.
+fn is_exactly(found: &Object, wanted: &Object) -> bool {
+    let metadata = |object: &Object| object.value["metadata"].clone();
+    let body = |object: &Object| {
+        let mut fields = object.value.as_object().cloned().unwrap_or_default();
+        fields.retain(|name, value| !["metadata", "status", "apiVersion", "kind"].contains(&name.as_str()) && !value.is_null());
+        fields
+    };
+    covers(&metadata(found), &metadata(wanted)) && body(found) == body(wanted)
+}
+
+/// What is wanted, in the place of the version that was found. Labels and annotations of others stay.
+fn over(found: &Object, mut wanted: Object) -> Object {
+    let metadata = &mut wanted.value["metadata"];
+    for part in ["labels", "annotations"] {
+        let mut kept = found.value["metadata"][part].as_object().cloned().unwrap_or_default();
+        kept.extend(metadata[part].as_object().cloned().unwrap_or_default());
+        if !kept.is_empty() {
+            metadata[part] = Value::Object(kept);
+        }
+    }
+    for part in ["uid", "resourceVersion"] {
+        metadata[part] = found.value["metadata"][part].clone();
+    }
+    wanted
+}

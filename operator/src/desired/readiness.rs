@@ -1,0 +1,89 @@
+//! How far the pods of an instance are.
+
+use serde_json::Value;
+
+use crate::{
+    instance::{Engine, Instance},
+    names::{INSTANCE_LABEL, LAYER_LABEL},
+    object::{Key, Kind, Object},
+    observed::Observed,
+};
+
+/// A Deployment of an instance, and how far it is.
+#[derive(Clone, Debug)]
+pub struct EngineState {
+    /// What it runs.
+    pub engine: Engine,
+    /// The image that its pods should have. Empty if there is no Deployment.
+    pub image: String,
+    /// How many pods are ready.
+    pub ready: i32,
+    /// How many pods are as the Deployment says.
+    pub updated: i32,
+    /// How many pods there are, old ones too.
+    pub pods: i32,
+    /// Whether the numbers are about the Deployment as it is.
+    pub is_current: bool,
+    /// What keeps a pod from running, in words.
+    pub problem: Option<String>,
+}
+
+/// How far the Deployments of an instance are.
+pub fn engine_states(instance: &Instance, observed: &Observed) -> Vec<EngineState> {
+    instance.engines().into_iter().map(|engine| state(instance, engine, observed)).collect()
+}
+
+fn state(instance: &Instance, engine: Engine, observed: &Observed) -> EngineState {
+    let found = observed.get(&Key::namespaced(Kind::Deployment, instance.namespace(), &engine.name));
+    let status = found.map(|found| &found.value["status"]).unwrap_or(&Value::Null);
+    let number = |value: &Value| value.as_i64().unwrap_or_default();
+    let count = |name: &str| i32::try_from(number(&status[name])).unwrap_or_default();
+    let generation = found.map(|found| number(&found.value["metadata"]["generation"]));
+    let image = found.map(|found| &found.value["spec"]["template"]["spec"]["containers"][0]["image"]);
+    EngineState {
+        image: image.and_then(Value::as_str).unwrap_or_default().to_owned(),
+        ready: count("readyReplicas"),
+        updated: count("updatedReplicas"),
+        pods: count("replicas"),
+        is_current: generation.is_some_and(|generation| generation == number(&status["observedGeneration"])),
+        problem: problem(instance, &engine, observed),
+        engine,
+    }
+}
+
+impl EngineState {
+    /// Whether all pods are ready and as they should be, and no others are left.
+    pub fn is_rolled_out(&self) -> bool {
+        let wanted = i32::try_from(self.engine.replicas).unwrap_or(i32::MAX);
+        self.is_current && self.ready >= wanted && self.updated == wanted && self.pods == wanted
+    }
+}
+
+/// What keeps a pod from running, as its kubelet or the scheduler says. Pods stand in the order of their names.
+fn problem(instance: &Instance, engine: &Engine, observed: &Observed) -> Option<String> {
+    let pods = observed.of_kind(Kind::Pod).filter(|pod| {
+        pod.label(INSTANCE_LABEL) == Some(&instance.name) && pod.label(LAYER_LABEL) == Some(engine.layer)
+    });
+    pods.filter(|pod| !pod.is_terminating()).find_map(|pod| {
+        let (reason, message) = waits_for(pod)?;
+        Some(format!("pod {}: {reason}{message}", pod.key.name))
+    })
+}
+
+fn waits_for(pod: &Object) -> Option<(String, String)> {
+    let said = |value: &Value| {
+        let reason = value["reason"].as_str()?.to_owned();
+        let message = value["message"].as_str().map(|message| format!(": {message}")).unwrap_or_default();
+        Some((reason, message))
+    };
+    let status = &pod.value["status"];
+    let list = |value: &'_ Value| value.as_array().cloned().unwrap_or_default();
+    let scheduled = list(&status["conditions"]).into_iter().find(|found| found["type"] == "PodScheduled");
+    if let Some(scheduled) = scheduled.filter(|found| found["status"] == "False") {
+        return said(&scheduled);
+    }
+    let containers = list(&status["containerStatuses"]);
+    let waiting = containers.iter().find_map(|container| said(&container["state"]["waiting"]));
+    // Every pod is in this for a moment.
+    waiting.filter(|(reason, _)| !["ContainerCreating", "PodInitializing"].contains(&reason.as_str()))
+}

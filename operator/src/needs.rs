@@ -1,0 +1,222 @@
+//! What the rules of an instance need, worked out by the compiler that its engines have.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
+use kube::core::{Selector, SelectorExt as _};
+use portal_cluster::rules::quota::Quota;
+use portal_core::{
+    kinds::Kinds,
+    language::ExprEngine,
+    manifest::Manifest,
+    requirements::Requirements,
+    rule::{
+        Rule, RuleSet,
+        compile::compile_rule,
+        diagnostic::{Diagnostic, Level},
+        file,
+        source::{RuleId, RuleSource},
+    },
+};
+use portal_crds::RuleCounts;
+
+use crate::{
+    instance::Instance,
+    object::{Key, Kind, Object},
+};
+
+/// What the rules of an instance need.
+#[derive(Clone, Debug, Default)]
+pub struct Needs {
+    /// Kinds and operations for the webhook, and reads for roles.
+    pub requirements: Requirements,
+    /// How many rules there are.
+    pub counts: RuleCounts,
+    /// What is wrong with the ConfigMaps of the instance that have rules, a sentence each.
+    pub problems: Vec<String>,
+}
+
+/// The rules of the cluster. Written by the task that watches them, read by whoever plans.
+#[derive(Debug, Default)]
+pub struct Rules {
+    /// What the API server serves. None before it was asked: no rule can be compiled then.
+    kinds: Option<Arc<Kinds>>,
+    /// Which of the two kinds of rule have been listed.
+    listed: BTreeSet<&'static str>,
+    objects: BTreeMap<RuleId, Known>,
+}
+
+/// A rule of the cluster.
+#[derive(Debug)]
+pub struct Known {
+    /// When it was created, as the API server writes it.
+    pub created: String,
+    /// Which object it is, and which version of its spec.
+    pub version: (String, i64),
+    /// Its labels.
+    pub labels: BTreeMap<String, String>,
+    /// What it says. None if its form is wrong, which the engine tells.
+    pub source: Option<RuleSource>,
+    /// What is kept of what was compiled.
+    compiled: Compiled,
+}
+
+/// What has become of a rule.
+#[derive(Clone, Debug, Default)]
+enum Compiled {
+    /// It cannot be used as it is, or names a kind that is not served.
+    #[default]
+    Refused,
+    /// It says that it is switched off.
+    Disabled,
+    /// It can be used. Only what its needs come from is kept.
+    Loaded(Arc<Rule>),
+}
+
+impl Known {
+    /// A rule that was seen. It is compiled when it is taken.
+    pub fn new(
+        created: String,
+        version: (String, i64),
+        labels: BTreeMap<String, String>,
+        source: Option<RuleSource>,
+    ) -> Known {
+        Known { created, version, labels, source, compiled: Compiled::Refused }
+    }
+}
+
+impl Rules {
+    /// Takes another set of kinds. Every rule may name one that has come or gone.
+    pub fn set_kinds(&mut self, kinds: Arc<Kinds>) {
+        for known in self.objects.values_mut() {
+            known.compiled = compile(known.source.as_ref(), Some(&kinds));
+        }
+        self.kinds = Some(kinds);
+    }
+
+    /// Takes a rule, or that it is gone. Returns whether that can make a difference to anybody.
+    pub fn set(&mut self, id: RuleId, known: Option<Known>) -> bool {
+        let Some(mut known) = known else { return self.objects.remove(&id).is_some() };
+        let before = self.objects.get(&id);
+        let is_same = |before: &Known| before.version == known.version && before.labels == known.labels;
+        if before.is_some_and(is_same) {
+            return false;
+        }
+        known.compiled = match before.filter(|before| before.version == known.version) {
+            Some(before) => before.compiled.clone(),
+            None => compile(known.source.as_ref(), self.kinds.as_ref()),
+        };
+        self.objects.insert(id, known);
+        true
+    }
+
+    /// Says that all rules of a kind have been seen that were there, and that those that were not seen are gone.
+    pub fn set_listed(&mut self, plural: &'static str, seen: &BTreeSet<RuleId>, is_of_kind: impl Fn(&RuleId) -> bool) {
+        self.objects.retain(|id, _| !is_of_kind(id) || seen.contains(id));
+        self.listed.insert(plural);
+    }
+
+    /// What the API server serves, if that is known.
+    pub fn kinds(&self) -> Option<&Arc<Kinds>> {
+        self.kinds.as_ref()
+    }
+
+    /// What the rules of an instance need. Nothing while not all of them are known: by some of them the webhook would be made narrower than it
+    /// has to be. `config_map` finds the ConfigMaps of the engine's namespace.
+    pub fn needs<'a>(&self, instance: &Instance, config_map: impl Fn(&Key) -> Option<&'a Object>) -> Option<Needs> {
+        let kinds = self.kinds.as_ref().filter(|_| self.listed.len() == 2)?;
+        let mut needs = Needs::default();
+        let mut rules: BTreeMap<RuleId, Arc<Rule>> = BTreeMap::new();
+        let mut in_files = BTreeSet::new();
+        for source in bootstrap(instance, config_map, &mut needs.problems) {
+            needs.counts.total += 1;
+            let (rule, diagnostics) = compile_rule(&source, kinds, &ExprEngine);
+            needs.problems.extend(diagnostics.iter().filter(|found| found.level == Level::Error).map(|found| said(&source, found)));
+            match rule {
+                Some(rule) if in_files.insert(source.id.clone()) => {
+                    needs.counts.loaded += 1;
+                    rules.insert(source.id, Arc::new(rule.outline()));
+                }
+                Some(_) => needs.problems.push(format!("several files have a rule `{}`: rename one", source.id)),
+                None => needs.counts.refused += i64::from(!diagnostics.is_empty()),
+            }
+        }
+        self.add_objects(instance, &in_files, &mut rules, &mut needs.counts);
+        needs.requirements = Requirements::of(&RuleSet::new(rules.into_values().collect()), instance.layers());
+        Some(needs)
+    }
+
+    fn add_objects(
+        &self,
+        instance: &Instance,
+        in_files: &BTreeSet<RuleId>,
+        rules: &mut BTreeMap<RuleId, Arc<Rule>>,
+        counts: &mut RuleCounts,
+    ) {
+        let selector = selector_of(instance.spec.rule_selector.as_ref());
+        let served = || {
+            self.objects.iter().filter(|(_, known)| selector.as_ref().is_none_or(|selector| selector.matches(&known.labels)))
+        };
+        let mut quota = Quota::new(instance.spec.rules_per_namespace as usize);
+        for (id, known) in served() {
+            quota.change(id, None, Some(&known.created));
+        }
+        for (id, known) in served() {
+            counts.total += 1;
+            if in_files.contains(id) || quota.is_over(id, &known.created) {
+                counts.refused += 1;
+                continue;
+            }
+            match &known.compiled {
+                Compiled::Loaded(rule) => {
+                    counts.loaded += 1;
+                    rules.insert(id.clone(), Arc::clone(rule));
+                }
+                Compiled::Refused => counts.refused += 1,
+                Compiled::Disabled => {}
+            }
+        }
+    }
+}
+
+fn compile(source: Option<&RuleSource>, kinds: Option<&Arc<Kinds>>) -> Compiled {
+    let Some((source, kinds)) = source.zip(kinds) else { return Compiled::Refused };
+    match compile_rule(source, kinds, &ExprEngine) {
+        (Some(rule), _) => Compiled::Loaded(Arc::new(rule.outline())),
+        (None, diagnostics) if diagnostics.iter().any(|found| found.level == Level::Error) => Compiled::Refused,
+        (None, _) => Compiled::Disabled,
+    }
+}
+
+/// The rules of the instance's ConfigMaps.
+fn bootstrap<'a>(
+    instance: &Instance,
+    config_map: impl Fn(&Key) -> Option<&'a Object>,
+    problems: &mut Vec<String>,
+) -> Vec<RuleSource> {
+    let mut sources = Vec::new();
+    for name in &instance.spec.bootstrap_rules.config_maps {
+        let key = Key::namespaced(Kind::ConfigMap, instance.namespace(), name);
+        let Some(found) = config_map(&key) else {
+            problems.push(format!("there is no {key}: create it, or remove it from `bootstrapRules.configMaps`"));
+            continue;
+        };
+        for (file, text) in found.value["data"].as_object().into_iter().flatten() {
+            let manifest = Manifest::new(format!("{name}/{file}"), text.as_str().unwrap_or_default().as_bytes().to_vec());
+            let read = file::read(&manifest);
+            problems.extend(read.problems.iter().map(ToString::to_string));
+            sources.extend(read.sources);
+        }
+    }
+    sources
+}
+
+fn said(source: &RuleSource, diagnostic: &Diagnostic) -> String {
+    format!("rule `{}`: {}", source.id, diagnostic.message)
+}
+
+/// A selector, if there is one. The definition refuses those that cannot be read.
+fn selector_of(selector: Option<&LabelSelector>) -> Option<Selector> {
+    selector.and_then(|selector| Selector::try_from(selector.clone()).ok())
+}

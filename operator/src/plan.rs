@@ -1,0 +1,68 @@
+//! What is to be done, in order, each step one request.
+
+use jiff::Timestamp;
+use portal_crds::PortalInstanceStatus;
+use serde_json::Value;
+
+use crate::certificates::Action;
+use crate::object::{Key, Object};
+
+/// What is to be done for an instance now.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// The steps, in order. Whoever does them stops at the first that fails.
+    pub steps: Vec<Step>,
+    /// When to plan again although nothing is known to have changed.
+    pub look_again: Option<Timestamp>,
+}
+
+/// One request to the API server.
+#[derive(Clone, Debug)]
+pub enum Step {
+    /// Writes the status of the instance.
+    Status(Box<PortalInstanceStatus>),
+    /// Adds the finalizer to the instance, or removes it.
+    Keep(bool),
+    /// Applies a child: what it says is so, what others have added stays.
+    Apply(Object),
+    /// Makes an object that is not there.
+    Create(Object),
+    /// Replaces an object as a whole, if it still is the version that was seen. What others have added goes.
+    Replace(Object),
+    /// Deletes the object that was seen, and no other one of its name.
+    Delete(Key, String),
+    /// Makes keys and certificates, and writes one of the two Secrets.
+    Certificate(Action),
+    /// Asks the API server whether it reaches the engine. Nothing is stored.
+    Probe,
+}
+
+impl Step {
+    /// Which object the step writes, for people and for the memory of what failed.
+    pub fn subject(&self) -> String {
+        match self {
+            Step::Status(_) => "the status".to_owned(),
+            Step::Keep(_) => "the finalizer".to_owned(),
+            Step::Apply(object) | Step::Create(object) | Step::Replace(object) => object.key.to_string(),
+            Step::Delete(key, _) => key.to_string(),
+            Step::Certificate(_) => "the certificates".to_owned(),
+            Step::Probe => "the probe".to_owned(),
+        }
+    }
+
+    /// Whether the step changes what is stored.
+    pub fn is_write(&self) -> bool {
+        !matches!(self, Step::Probe)
+    }
+}
+
+/// The patch by which the finalizer comes or goes, of the version of the instance that was seen.
+pub fn finalizer_patch(object: &Value, finalizer: &str, keep: bool) -> Value {
+    let known = object["metadata"]["finalizers"].as_array().cloned().unwrap_or_default();
+    let mut finalizers: Vec<Value> = known.into_iter().filter(|name| name != finalizer).collect();
+    if keep {
+        finalizers.push(finalizer.into());
+    }
+    let version = &object["metadata"]["resourceVersion"];
+    serde_json::json!({ "metadata": { "finalizers": finalizers, "resourceVersion": version } })
+}
