@@ -35,7 +35,7 @@ use crate::{
 
 /// What caretakers share.
 #[derive(Clone)]
-pub struct Surroundings {
+pub(crate) struct Surroundings {
     /// What every part of a process is given.
     pub runtime: Runtime,
     /// The objects of the cluster.
@@ -47,7 +47,7 @@ pub struct Surroundings {
 }
 
 /// Looks after one instance.
-pub struct Caretaker {
+pub(crate) struct Caretaker {
     surroundings: Surroundings,
     name: String,
     memory: Memory,
@@ -96,13 +96,13 @@ const ASK_AGAIN: SignedDuration = SignedDuration::from_secs(10);
 
 impl Caretaker {
     /// One who knows nothing yet.
-    pub fn new(surroundings: Surroundings, name: String) -> Caretaker {
+    pub(crate) fn new(surroundings: Surroundings, name: String) -> Caretaker {
         let (memory, shown) = Default::default();
         Caretaker { surroundings, name, memory, shown, needs: None, rules_changed: None }
     }
 
     /// Looks after the instance until it is gone, or until the end.
-    pub async fn run(mut self) {
+    pub(crate) async fn run(mut self) {
         let shutdown = self.surroundings.runtime.shutdown.clone();
         // A step that is under way comes to its end: the Lease waits for it.
         while !shutdown.is_cancelled() {
@@ -335,7 +335,7 @@ impl Caretaker {
 
 impl Surroundings {
     /// Sees to it that the guard of the bypass is there, until the end.
-    pub async fn guard(self) {
+    pub(crate) async fn guard(self) {
         let mut changes = self.store.changes();
         let sources = [Kind::ValidatingAdmissionPolicy, Kind::ValidatingAdmissionPolicyBinding].map(Source::cluster);
         let mut memory = Memory::default();

@@ -93,7 +93,7 @@ fn build(
     draft.look_again(certificates.judgement.look_again);
     if let Some(request) = certificates.request(instance) {
         match observed.served.contains(&Kind::Certificate) {
-            true => drop(draft.ensure(owners.own(request))),
+            true => draft.ensure(owners.own(request)),
             false => findings.lacks_cert_manager = true,
         }
     }
@@ -131,7 +131,7 @@ fn monitoring(instance: &Instance, observed: &Observed, owners: &draft::Owners, 
     let mut missing = Vec::new();
     for object in wanted {
         match observed.served.contains(&object.key.kind) {
-            true => drop(draft.ensure(owners.own(object))),
+            true => draft.ensure(owners.own(object)),
             false => missing.push(object.key.kind),
         }
     }

@@ -88,42 +88,38 @@ impl<'a> Draft<'a> {
         }
     }
 
-    /// Sees to it that an object is as it should be. Returns whether it is.
-    pub(super) fn ensure(&mut self, wanted: Object) -> bool {
+    /// Sees to it that an object is as it should be.
+    pub(super) fn ensure(&mut self, wanted: Object) {
         self.want(wanted.key.clone());
         let observed = self.observed;
         let Some(found) = observed.get(&wanted.key) else {
             let step = if is_replaced(wanted.key.kind) { Step::Create(wanted) } else { Step::Apply(wanted) };
-            self.push(step);
-            return false;
+            return self.push(step);
         };
+        // What is being deleted is made anew when it is gone, which is an event.
         if found.is_terminating() {
-            // It is made anew when it is gone, which is an event.
-            return false;
+            return;
         }
         if is_replaced(wanted.key.kind) {
-            return self.replace(found, wanted);
+            self.replace(found, wanted);
+        } else if !is_as_wanted(found, &wanted, observed.memory.forms.get(&wanted.key)) {
+            self.repair(&wanted.key.clone(), Step::Apply(wanted));
         }
-        if is_as_wanted(found, &wanted, observed.memory.forms.get(&wanted.key)) {
-            return true;
-        }
-        self.repair(&wanted.key.clone(), Step::Apply(wanted));
-        false
     }
 
     /// Replaces an object if it is not exactly what is wanted.
-    fn replace(&mut self, found: &Object, wanted: Object) -> bool {
+    fn replace(&mut self, found: &Object, wanted: Object) {
         if is_exactly(found, &wanted) {
-            return true;
-        }
-        if found.value.get("roleRef").is_some_and(|found| !covers(found, &wanted.value["roleRef"])) {
-            // It cannot be changed.
-            self.push(Step::Delete(found.key.clone(), found.uid().to_owned()));
-            return false;
+            return;
         }
         let key = wanted.key.clone();
-        self.repair(&key, Step::Replace(over(found, wanted)));
-        false
+        let is_bound_elsewhere = found.value.get("roleRef").is_some_and(|found| !covers(found, &wanted.value["roleRef"]));
+        let step = match is_bound_elsewhere {
+            // It cannot be changed.
+            true => Step::Delete(key.clone(), found.uid().to_owned()),
+            false => Step::Replace(over(found, wanted)),
+        };
+        self.repair(&key, step);
     }
 
     /// Adds a step that sets an object right, unless somebody undoes it again and again.

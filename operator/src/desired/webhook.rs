@@ -78,7 +78,7 @@ pub(super) fn plan(
         };
         if let Some((phase, wanted)) = wanted {
             findings.phase = phase;
-            wanted.into_iter().for_each(|wanted| drop(draft.ensure(wanted)));
+            draft.ensure_all(wanted.into_iter().collect());
         }
     } else {
         findings.phase = if was_enforcing { Phase::Enforcing } else { Phase::WaitingForPods };
