@@ -10,3 +10,5 @@ pub mod names;
 pub mod object;
 
 pub mod instance;
+
+pub mod children;
