@@ -37,7 +37,7 @@ pub struct Instance {
 pub struct OperatorSettings {
     /// The namespace of the operator.
     pub namespace: String,
-    /// Its account.
+    /// The name of its account.
     pub account: String,
     /// The image that engines run if their instance says none: that of the operator itself.
     pub image: String,

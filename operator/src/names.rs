@@ -13,6 +13,10 @@ pub const INSTANCE_LABEL: &str = "portal.io/instance";
 /// The label of pods with the layer that they run, or [`COMBINED`].
 pub const LAYER_LABEL: &str = "portal.io/layer";
 
+/// The label of pods that answer the API server, whatever else they run: the Service selects by it, so that there is no gap while an
+/// instance changes its mode.
+pub const ADMISSION_LABEL: (&str, &str) = ("portal.io/admission", "true");
+
 /// The layer of pods that run all layers.
 pub const COMBINED: &str = "combined";
 
@@ -21,6 +25,9 @@ pub const PAUSED: &str = "portal.io/paused";
 
 /// What keeps an instance until its webhook configuration is gone.
 pub const FINALIZER: &str = "portal.io/webhook";
+
+/// The policy that guards the bypass of namespaces, and its binding. They are there once for a cluster.
+pub const GUARD: &str = "portal-bypass";
 
 /// Who writes, for server-side apply.
 pub const MANAGER: &str = "portal-operator";
@@ -59,6 +66,11 @@ pub fn leaf_secret(instance: &str) -> String {
 
 /// The Secret with the authority, in the operator's namespace.
 pub fn authority_secret(instance: &str) -> String {
+    format!("{}-ca", configuration_name(instance))
+}
+
+/// The ConfigMap with the authorities of a certificate that comes without them, in the engine's namespace.
+pub fn authorities(instance: &str) -> String {
     format!("{}-ca", configuration_name(instance))
 }
 

@@ -31,7 +31,7 @@ pub(crate) fn yaml(arguments: &Arguments) -> anyhow::Result<String> {
             bail!("--{flag} `{name}` is no name of an object: up to 63 of a-z, 0-9 and -, not at an end");
         }
     }
-    let Roles { cluster_role, cluster_binding, role, binding } = roles(instance, namespace, account);
+    let Roles { cluster_role, cluster_binding, role, binding } = roles(instance, namespace, &[account]);
     let documents = [document(&cluster_role)?, document(&cluster_binding)?, document(&role)?, document(&binding)?];
     Ok(documents.join("---\n"))
 }

@@ -117,8 +117,8 @@ pub struct Roles {
     pub binding: RoleBinding,
 }
 
-/// The roles for the account of this name, in the namespace of an instance's engine.
-pub fn roles(instance: &str, namespace: &str, account: &str) -> Roles {
+/// The roles for the accounts of these names, in the namespace of an instance's engine.
+pub fn roles(instance: &str, namespace: &str, accounts: &[&str]) -> Roles {
     let name = configuration_name(instance);
     let metadata = |namespace: Option<&str>| ObjectMeta {
         name: Some(name.clone()),
@@ -135,14 +135,13 @@ pub fn roles(instance: &str, namespace: &str, account: &str) -> Roles {
         kind: kind.to_owned(),
         name: name.clone(),
     };
-    let subjects = || {
-        Some(vec![Subject {
-            kind: "ServiceAccount".to_owned(),
-            name: account.to_owned(),
-            namespace: Some(namespace.to_owned()),
-            ..Subject::default()
-        }])
+    let subject = |account: &&str| Subject {
+        kind: "ServiceAccount".to_owned(),
+        name: (*account).to_owned(),
+        namespace: Some(namespace.to_owned()),
+        ..Subject::default()
     };
+    let subjects = || Some(accounts.iter().map(subject).collect());
     Roles {
         cluster_role: ClusterRole { metadata: metadata(None), rules: rules(false), aggregation_rule: None },
         cluster_binding: ClusterRoleBinding {
@@ -176,12 +175,16 @@ mod tests {
 
     #[test]
     fn roles_hold_the_table_and_nothing_else() {
-        let roles = roles("canary", "portal-system", "engine");
+        let roles = roles("canary", "portal-system", &["engine", "other"]);
         let cluster = roles.cluster_role.rules.unwrap();
         let own = roles.role.rules.unwrap();
         assert_eq!(cluster.len() + own.len(), BASE.len());
         let named: Vec<_> = cluster.iter().filter_map(|rule| rule.resource_names.as_ref()).collect();
         assert_eq!(named, [&["portal-canary"]]);
         assert_eq!(roles.role.metadata.namespace.as_deref(), Some("portal-system"));
+        for subjects in [roles.cluster_binding.subjects, roles.binding.subjects] {
+            let names: Vec<String> = subjects.unwrap().into_iter().map(|subject| subject.name).collect();
+            assert_eq!(names, ["engine", "other"]);
+        }
     }
 }

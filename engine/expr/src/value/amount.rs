@@ -72,6 +72,11 @@ impl Amount {
         if number.is_finite() { Amount::parse(&number.to_string()) } else { None }
     }
 
+    /// How many billionths it has.
+    pub fn billionths(self) -> i128 {
+        self.0
+    }
+
     /// The sum.
     pub(crate) fn plus(self, other: Amount) -> Amount {
         Amount(self.0.saturating_add(other.0))

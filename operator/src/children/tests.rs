@@ -1,0 +1,1 @@
+//! The children of instances, as people read them.
