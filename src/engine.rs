@@ -1,6 +1,8 @@
 //! `portal engine`: flags, environment and a file of settings, then the engine.
 
 mod config;
+#[cfg(test)]
+mod flags;
 mod peers;
 pub(crate) mod webhook;
 
@@ -48,8 +50,8 @@ pub(crate) struct Arguments {
     rules_folder: Option<PathBuf>,
 
     /// Kinds that are watched even while no rule looks them up, so that such a rule is in force at once: plurals such as
-    /// `pods,deployments.apps`. They are watched with `--admission`
-    #[arg(long, value_name = "PLURALS", env = "PORTAL_WATCHED_KINDS", value_delimiter = ',')]
+    /// `pods,deployments.apps`, or kinds such as `Pod,Deployment.apps`. They are watched with `--admission`
+    #[arg(long, value_name = "KINDS", env = "PORTAL_WATCHED_KINDS", value_delimiter = ',')]
     watched_kinds: Vec<String>,
 
     /// The name of the PortalInstance that this engine belongs to
