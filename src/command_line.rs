@@ -2,7 +2,7 @@
 
 use clap::{Parser, Subcommand};
 
-use crate::{check, completion, engine, eval, generate, test, version};
+use crate::{check, completion, engine, eval, generate, operator, test, version};
 
 /// A Kubernetes policy engine: one-line rules decide what may enter the cluster, find what already violates, and act on it
 #[derive(Debug, Parser)]
@@ -17,6 +17,7 @@ pub(crate) enum Command {
     Check(check::Arguments),
     Test(test::Arguments),
     Engine(Box<engine::Arguments>),
+    Operator(operator::Arguments),
     Eval(eval::Arguments),
     Completion(completion::Arguments),
     Version(version::Arguments),

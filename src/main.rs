@@ -7,7 +7,10 @@ mod completion;
 mod engine;
 mod eval;
 mod generate;
+mod logs;
+mod operator;
 mod output;
+mod process;
 mod test;
 mod version;
 
@@ -56,6 +59,7 @@ fn run(command: &Command) -> anyhow::Result<ExitCode> {
         Command::Check(arguments) => return check::run(arguments),
         Command::Test(arguments) => return test::run(arguments),
         Command::Engine(arguments) => return engine::run(arguments),
+        Command::Operator(arguments) => return operator::run(arguments),
         Command::Eval(arguments) => eval::run(arguments),
         Command::Completion(arguments) => completion::run(arguments),
         Command::Version(arguments) => version::run(arguments),

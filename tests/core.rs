@@ -1,5 +1,6 @@
 //! Size *core*: etcd and a real API server.
 
+mod children;
 mod fault_proxy;
 mod lease;
 mod rules;

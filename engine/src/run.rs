@@ -84,7 +84,7 @@ pub struct Settings {
     pub rules_folder: Option<PathBuf>,
     /// How many rules a namespace may have in the cluster.
     pub rules_per_namespace: usize,
-    /// The plurals of kinds that are watched even while no rule looks them up.
+    /// The plurals or names of kinds that are watched even while no rule looks them up.
     pub watched_kinds: Vec<String>,
     /// The times of the Lease.
     pub timing: Timing,

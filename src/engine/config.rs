@@ -9,7 +9,7 @@ use clap::{ArgAction, ArgMatches, Command, parser::ValueSource};
 use portal_document::{Document, Node, Options, View, from_yaml};
 use tracing::{info, warn};
 
-use crate::engine::logs::Logs;
+use crate::logs::Logs;
 
 /// How often the file is looked at for another `log`. In a cluster a file changes a minute late anyway.
 const INTERVAL: Duration = Duration::from_secs(2);

@@ -54,7 +54,10 @@ pub struct AdmissionSpec {
     pub host_network: bool,
 
     /// The port that the pods listen on.
-    #[schemars(range(min = 1024, max = 65535))]
+    #[schemars(range(min = 1024, max = 65535), extend("x-kubernetes-validations" = must(&[(
+        "self != 8080",
+        "8080 is the port of health and metrics: choose another one",
+    )])))]
     pub port: u16,
 
     /// The certificate that the API server has to show, if it was told to show one. Unset: whoever asks is answered.

@@ -1,7 +1,7 @@
 //! The one listener for people and machines that look after a process.
 
 use std::collections::{HashMap, VecDeque};
-use std::net::SocketAddr;
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::pin::pin;
 use std::time::Duration;
 
@@ -131,9 +131,22 @@ async fn converse(stream: TcpStream, router: Router, shutdown: CancellationToken
 /// Binds the listener, so that an address that is taken is told before anything starts.
 /// Returns its address too, with the port that the system chose if `address` has port 0.
 pub async fn bind(address: SocketAddr) -> std::io::Result<(TcpListener, SocketAddr)> {
-    let listener = TcpListener::bind(address).await?;
+    let listener = match TcpListener::bind(address).await {
+        // Whoever asks for every address of both families means those that there are.
+        Err(error) if address.ip() == Ipv6Addr::UNSPECIFIED && has_no_ipv6(&error) => {
+            TcpListener::bind((Ipv4Addr::UNSPECIFIED, address.port())).await?
+        }
+        bound => bound?,
+    };
     let address = listener.local_addr()?;
     Ok((listener, address))
+}
+
+/// Whether the system knows no IPv6, or has no address of it.
+fn has_no_ipv6(error: &std::io::Error) -> bool {
+    const EAFNOSUPPORT: i32 = 97;
+    const EADDRNOTAVAIL: i32 = 99;
+    matches!(error.raw_os_error(), Some(EAFNOSUPPORT | EADDRNOTAVAIL))
 }
 
 /// Lets the process have as many files open as the system allows. What it is given at first is often as few as a webhook has connections.
@@ -195,6 +208,12 @@ mod tests {
     /// Whether the other end has closed a connection on which nothing is under way.
     fn is_closed(stream: &mut TcpStream) -> bool {
         matches!(stream.read(&mut [0]), Ok(0))
+    }
+
+    #[tokio::test]
+    async fn all_addresses_are_those_of_both_families() {
+        let (_listener, address) = bind(SocketAddr::from((Ipv6Addr::UNSPECIFIED, 0))).await.unwrap();
+        tokio::net::TcpStream::connect((Ipv4Addr::LOCALHOST, address.port())).await.unwrap();
     }
 
     impl Serving {

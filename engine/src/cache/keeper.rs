@@ -46,7 +46,7 @@ pub struct Keeper {
     updates: mpsc::Sender<Update>,
     caches: Caches,
     start: Start,
-    /// The plurals of kinds that are watched even while no rule looks them up.
+    /// The plurals or names of kinds that are watched even while no rule looks them up.
     watched_kinds: Vec<String>,
     feeds: HashMap<FeedId, Running>,
     tasks: JoinSet<()>,
@@ -99,6 +99,15 @@ const PATIENCE: Duration = Duration::from_secs(30);
 
 /// How often it is looked whether the start is over.
 const STARTING: Duration = Duration::from_millis(5);
+
+/// The kind that a flag means: a plural such as `deployments.apps`, or the kind itself, such as `Deployment.apps`.
+fn named<'k>(kinds: &'k Kinds, name: &str) -> Option<&'k Arc<Kind>> {
+    if !name.starts_with(|letter: char| letter.is_ascii_uppercase()) {
+        return kinds.by_plural(name).ok();
+    }
+    let (kind, group) = name.split_once('.').unwrap_or((name, ""));
+    kinds.get(group, kind)
+}
 
 impl Caches {
     /// One kind, as a store has it.
@@ -189,10 +198,10 @@ impl Keeper {
             Err(error) => std::panic::resume_unwind(error.into_panic()),
         };
         let mut unknown = Vec::new();
-        for plural in &self.watched_kinds {
-            match kinds.by_plural(plural) {
-                Ok(kind) => needs.entry(Arc::clone(kind)).or_default().everywhere = true,
-                Err(_) => unknown.push(plural.as_str()),
+        for name in &self.watched_kinds {
+            match named(&kinds, name) {
+                Some(kind) => needs.entry(Arc::clone(kind)).or_default().everywhere = true,
+                None => unknown.push(name.as_str()),
             }
         }
         if !unknown.is_empty() && kinds.iter().next().is_some() {

@@ -4,6 +4,7 @@
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
 use portal_crds::{AuthorCheck, DecisionLog, EnforcementAction, ExistingViolations, WatchedKind};
 
+use self::Origin::{Field, Fixed};
 use crate::children::pods::{CLIENTS, RULES, TLS, TOKEN, authority_file};
 use crate::instance::{Engine, Instance};
 use crate::names::{METRICS_PORT, account, pods_service};
@@ -41,33 +42,51 @@ enum Said {
     As(String),
 }
 
-use Origin::{Field, Fixed};
-
 /// How much of the time that the API server waits the engine may take, in percent: the way there and back, and the answer itself, need the
 /// rest. An engine that is late answers which rules did not come to their turn; one that does not answer says nothing.
 const DEADLINE: u32 = 60;
 
 /// Every flag of the engine, in the order of its help.
-#[rustfmt::skip]
 pub const FLAGS: &[Flag] = &[
-    flag("config", Fixed("every setting is an argument: a file would be one more object that can differ from the instance"), None, nothing),
+    flag(
+        "config",
+        Fixed("every setting is an argument: a file would be one more object that can differ from the instance"),
+        None,
+        nothing,
+    ),
     flag("rules-from-cluster", Fixed("an instance is there to serve the rules of the cluster"), None, |_, _| Said::Yes),
-    flag("rule-selector", Field("ruleSelector"), Some(""), |instance, _| selector(instance.spec.rule_selector.as_ref())),
-    flag("rules-per-namespace", Field("rulesPerNamespace"), Some("100"), |instance, _| number(instance.spec.rules_per_namespace)),
+    flag("rule-selector", Field("ruleSelector"), Some(""), |instance, _| {
+        selector(instance.spec.rule_selector.as_ref())
+    }),
+    flag("rules-per-namespace", Field("rulesPerNamespace"), Some("100"), |instance, _| {
+        number(instance.spec.rules_per_namespace)
+    }),
     flag("rules-folder", Field("bootstrapRules.configMaps"), None, |instance, _| {
         given(!instance.spec.bootstrap_rules.config_maps.is_empty(), RULES)
     }),
     flag("watched-kinds", Field("watchedGvks"), None, |instance, _| list(instance.spec.watched_gvks.iter().map(kind))),
-    flag("instance", Fixed("it is the name of the instance"), Some("default"), |instance, _| Said::As(instance.name.clone())),
-    flag("namespace", Field("namespace"), Some("portal-system"), |instance, _| Said::As(instance.namespace().to_owned())),
-    flag("identity", Fixed("it is the name of the pod, which its environment has"), None, nothing),
-    flag("listen", Fixed("the port is the same for all, so that it can be found; pods have addresses of both families"), Some("0.0.0.0:8080"), |_, _| {
-        Said::As(everywhere(METRICS_PORT.1))
+    flag("instance", Fixed("it is the name of the instance"), Some("default"), |instance, _| {
+        Said::As(instance.name.clone())
     }),
+    flag("namespace", Field("namespace"), Some("portal-system"), |instance, _| {
+        Said::As(instance.namespace().to_owned())
+    }),
+    flag("identity", Fixed("it is the name of the pod, which its environment has"), None, nothing),
+    flag(
+        "listen",
+        Fixed("the port is the same for all, so that it can be found; pods have addresses of both families"),
+        Some("0.0.0.0:8080"),
+        |_, _| Said::As(everywhere(METRICS_PORT.1)),
+    ),
     flag("address", Fixed("it is the address of the pod, which its environment has"), None, nothing),
     flag("kubeconfig", Fixed("pods reach the API server as their account"), None, nothing),
     flag("log", Field("log"), None, |instance, _| Said::of(instance.spec.log.clone())),
-    flag("lease-duration", Fixed("the three times have to fit each other, and nothing in a cluster asks for others"), Some("15"), nothing),
+    flag(
+        "lease-duration",
+        Fixed("the three times have to fit each other, and nothing in a cluster asks for others"),
+        Some("15"),
+        nothing,
+    ),
     flag("lease-renew-deadline", Fixed("see lease-duration"), Some("10"), nothing),
     flag("lease-retry", Fixed("see lease-duration"), Some("2"), nothing),
     flag("admission", Field("admission.enabled"), None, |_, engine| given_alone(engine.layers.admission)),
@@ -144,11 +163,18 @@ pub const FLAGS: &[Flag] = &[
     flag("peer-ca", Fixed("it comes with the certificate, or from `certificates.caBundle`"), None, |instance, _| {
         Said::As(authority_file(instance))
     }),
-    flag("peer-token", Fixed("it is where the token for other replicas is mounted"), None, |_, _| Said::As(format!("{TOKEN}/token"))),
-    flag("peer-accounts", Fixed("the accounts of the instance's own pods may ask, and no others"), None, |instance, engine| {
-        let engines = instance.engines();
-        in_admission(engine, list(engines.iter().map(|engine| account(instance.namespace(), &engine.name))))
+    flag("peer-token", Fixed("it is where the token for other replicas is mounted"), None, |_, _| {
+        Said::As(format!("{TOKEN}/token"))
     }),
+    flag(
+        "peer-accounts",
+        Fixed("the accounts of the instance's own pods may ask, and no others"),
+        None,
+        |instance, engine| {
+            let engines = instance.engines();
+            in_admission(engine, list(engines.iter().map(|engine| account(instance.namespace(), &engine.name))))
+        },
+    ),
     flag("audit", Field("audit.enabled"), None, |_, engine| given_alone(engine.layers.audit)),
     flag("network", Field("network.enabled"), None, |_, engine| given_alone(engine.layers.network)),
     flag("actions", Field("actions.enabled"), None, |_, engine| given_alone(engine.layers.actions)),

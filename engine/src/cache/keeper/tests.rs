@@ -149,9 +149,12 @@ async fn a_start_waits_for_objects_and_not_for_ever() {
 
 #[tokio::test(start_paused = true)]
 async fn kinds_can_be_watched_before_a_rule_needs_them() {
-    let kept = Kept::start(&api(|_| false), &["services", "nothings"]).await;
+    let kept = Kept::start(&api(|_| false), &["services", "nothings", "Ingress.networking.k8s.io", "Node"]).await;
     kept.swap("").await;
-    assert!(kept.is_watched("Service", None) && kept.is_watched("Namespace", None) && !kept.is_watched("Pod", None));
+    for kind in ["Service", "Ingress", "Node", "Namespace"] {
+        assert!(kept.is_watched(kind, None), "{kind}");
+    }
+    assert!(!kept.is_watched("Pod", None));
     let report = kept.health.report();
     assert!(report.contains("caches no kind is served as nothings, of --watched-kinds"), "{report}");
     kept.swap(ALL).await;
