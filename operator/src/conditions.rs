@@ -17,7 +17,7 @@ use crate::{
     names::{PAUSED, configuration_name},
     needs::Needs,
     object::{Key, Kind, Object},
-    observed::{Failure, Observed},
+    observed::{Failure, NOT_ALLOWED, Observed},
 };
 
 /// What was found while the plan was made.
@@ -208,7 +208,7 @@ fn ready(
     if let Some(failure) = &findings.failure {
         let message = format!("{}: {}; it is tried again and again", failure.subject, failure.message);
         // A conflict or an API server that is away mends itself.
-        return (Verdict::no(failure.reason, message), failure.reason == "NotAllowed" && failure.times > 1);
+        return (Verdict::no(failure.reason, message), failure.reason == NOT_ALLOWED && failure.times > 1);
     }
     if !findings.missing_layers.is_empty() {
         let layers = findings.missing_layers.join(", ");
@@ -232,6 +232,9 @@ fn ready(
     }
     if let Some(verdict) = lacks(ConditionType::WebhookConfigured).or_else(|| lacks(ConditionType::AdmissionAvailable)) {
         return (verdict, false);
+    }
+    if let Some(key) = findings.contested.first() {
+        return (contested(key), false);
     }
     if is_pending || findings.is_waiting {
         return (Verdict::no("Progressing", "the children of the instance are brought to what it says"), false);
@@ -276,12 +279,7 @@ fn rbac(findings: &Findings) -> Verdict {
 
 fn webhook(instance: &Instance, findings: &Findings) -> Verdict {
     if let Some(key) = findings.contested.iter().find(|key| key.kind == Kind::ValidatingWebhookConfiguration) {
-        let message = format!(
-            "somebody changes {key} again and again, and what they change is set right after ever longer pauses: find out who it is \
-             by `kubectl get validatingwebhookconfiguration {} --show-managed-fields --output yaml`",
-            key.name
-        );
-        return Verdict::no("Contested", message);
+        return contested(key);
     }
     match findings.phase {
         Phase::Off => Verdict::yes("AdmissionDisabled", "the instance judges no requests, and none are sent to it"),
@@ -298,6 +296,16 @@ fn webhook(instance: &Instance, findings: &Findings) -> Verdict {
             Verdict::yes("Configured", format!("ValidatingWebhookConfiguration {name} sends what rules judge to the engine"))
         }
     }
+}
+
+fn contested(key: &Key) -> Verdict {
+    let (resource, name) = (key.kind.plural(), &key.name);
+    let place = key.namespace.as_deref().map(|namespace| format!(" --namespace {namespace}")).unwrap_or_default();
+    let message = format!(
+        "somebody changes {key} again and again, and what they change is set right after ever longer pauses: find out who it is by \
+         `kubectl get {resource} {name}{place} --show-managed-fields --output yaml`",
+    );
+    Verdict::no("Contested", message)
 }
 
 /// Whether the engine answers through the API server. What was known before an operator started is believed until it has asked itself.

@@ -110,6 +110,7 @@ fn build(
     for key in certificates.secrets(instance, operator) {
         draft.want(key);
     }
+    draft.ensure_all(certificates.marks(instance, observed, operator));
 
     draft.ensure_all(owned(children::authorities(instance)));
     draft.ensure_all(owned(children::services(instance)));
@@ -121,7 +122,7 @@ fn build(
         webhook.plan(draft, findings);
     }
     let deployments = owned(children::deployments(instance, operator));
-    match webhook.pods_may_change(&deployments) {
+    match webhook.pods_may_change(&deployments, draft) {
         // Without its Secret a pod would wait, and nobody could tell why.
         Ok(()) if certificates.is_missing => draft.want_all(&deployments),
         Ok(()) => draft.ensure_all(deployments),

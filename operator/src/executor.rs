@@ -19,7 +19,7 @@ use crate::{
     metrics::{OperatorMetrics, StepResult},
     names::MANAGER,
     object::{Key, Object},
-    observed::{Memory, Observed},
+    observed::{Memory, NOT_ALLOWED, Observed},
     plan::{Plan, STATUS, Step},
     probe,
     request::Request,
@@ -149,6 +149,10 @@ impl<S: Server> Executor<S> {
                 self.store.remove(key, uid);
                 None
             }
+            (Err(Error::Api(_, 404)), Request::Get(key)) => {
+                memory.is_gone(key, self.server.now());
+                None
+            }
             (Err(error @ Error::Api(_, 409)), Request::Create(object)) => {
                 // It is there, and the watch does not show it: somebody took our label away.
                 if let Ok(Some(found)) = self.server.act(&Request::Get(object.key.clone())).await {
@@ -159,7 +163,7 @@ impl<S: Server> Executor<S> {
             (answer, _) => answer?,
         };
         info!(instance = instance.map(|instance| &*instance.name), step = step.subject(), "Step done");
-        memory.done(step, answer.as_ref(), observed.now);
+        memory.done(step, answer.as_ref(), observed);
         answer.into_iter().for_each(|object| self.store.set(object));
         Ok(())
     }
@@ -232,7 +236,7 @@ impl Error {
     /// A word for the condition.
     fn reason(&self) -> &'static str {
         match self {
-            Error::Api(_, 403) => "NotAllowed",
+            Error::Api(_, 403) => NOT_ALLOWED,
             Error::Api(_, 409) => "Conflict",
             Error::Api(_, 400 | 422) => "Refused",
             Error::Api(..) | Error::TimedOut | Error::NotHeld => "ApiServerUnavailable",

@@ -38,7 +38,7 @@ pub struct Memory {
     pub probe: Option<Probe>,
     /// The step that failed last, until one works.
     pub failure: Option<Failure>,
-    /// Since when the webhook configuration is known to be gone.
+    /// Since when the webhook configuration is known to be gone: the API server itself has said so.
     pub gone_since: Option<Timestamp>,
     /// When each object was last written, and how often it had to be set right.
     pub repairs: BTreeMap<Key, Repairs>,
@@ -74,12 +74,15 @@ pub struct Failure {
     pub until: Timestamp,
 }
 
+/// The word for a step that the API server does not allow.
+pub const NOT_ALLOWED: &str = "NotAllowed";
+
 /// Repairs of one object.
 #[derive(Clone, Copy, Debug)]
 pub struct Repairs {
-    /// What was wanted, as a hash. Who wants something else is not in a fight.
+    /// What was wanted, as a hash. Who wants something else is in no further fight.
     pub wanted: u64,
-    /// How often in a row, without a quiet time in between.
+    /// How often it was set right, without a quiet time in between.
     pub times: u32,
     /// When the last one was.
     pub at: Timestamp,
@@ -102,31 +105,37 @@ impl Observed {
         self.objects.iter().filter(move |(key, _)| key.kind == kind).map(|(_, object)| &**object)
     }
 
-    /// Whether an object may be set right now, or when.
-    pub fn may_repair(&self, key: &Key) -> Result<(), Timestamp> {
-        let Some(repairs) = self.memory.repairs.get(key) else { return Ok(()) };
+    /// Whether an object may be set right now, or when. What was never wanted before may.
+    pub fn may_repair(&self, wanted: &Object) -> Result<(), Timestamp> {
+        let Some(repairs) = self.memory.repairs.get(&wanted.key) else { return Ok(()) };
+        let is_another_wish = repairs.wanted != hash_of(wanted) && self.get(&wanted.key).is_some();
         let next = repairs.at + pause(repairs.times);
-        if next <= self.now { Ok(()) } else { Err(next) }
+        if is_another_wish || next <= self.now || !is_recent(repairs, self.now) { Ok(()) } else { Err(next) }
     }
 
     /// Whether somebody undoes what we do to an object.
     pub fn is_fought_over(&self, key: &Key) -> bool {
         let repairs = self.memory.repairs.get(key);
-        repairs.is_some_and(|repairs| repairs.times > PATIENCE && self.now.duration_since(repairs.at) < ROW)
+        repairs.is_some_and(|repairs| repairs.times > PATIENCE && is_recent(repairs, self.now))
     }
 }
 
 impl Memory {
     /// Notes what came of a step that was done: the object as the API server has it, if it has told.
-    pub fn done(&mut self, step: &Step, answer: Option<&Object>, now: Timestamp) {
+    pub fn done(&mut self, step: &Step, answer: Option<&Object>, observed: &Observed) {
         if let (Step::Apply(wanted), Some(answer)) = (step, answer) {
             match form_of(answer, wanted) {
                 Some(form) => drop(self.forms.insert(wanted.key.clone(), form)),
                 None => drop(self.forms.remove(&wanted.key)),
             }
         }
-        if let Step::Apply(wanted) | Step::Replace(wanted) | Step::Create(wanted) = step {
-            self.written(wanted, now);
+        match step {
+            Step::Apply(wanted) | Step::Replace(wanted) | Step::Create(wanted) => {
+                self.written(wanted, observed.get(&wanted.key).is_none(), observed.now);
+            }
+            // Whoever makes anew what they have deleted themselves is in no fight.
+            Step::Delete(key, _) => drop(self.repairs.remove(key)),
+            Step::Status(_) | Step::Keep(_) | Step::Look(_) | Step::Certificate(_) | Step::Probe => {}
         }
     }
 
@@ -142,17 +151,23 @@ impl Memory {
         });
     }
 
-    /// Notes whether there is a webhook configuration.
-    pub fn saw(&mut self, is_there: bool, now: Timestamp) {
-        self.gone_since = (!is_there).then(|| self.gone_since.unwrap_or(now));
+    /// Notes that a watch shows the webhook configuration, or does not.
+    pub fn saw(&mut self, is_there: bool) {
+        self.gone_since.take_if(|_| is_there);
     }
 
-    /// Notes that an object was written. It is a repair if the same was written before.
-    fn written(&mut self, wanted: &Object, now: Timestamp) {
+    /// Notes that the API server has no such object.
+    pub fn is_gone(&mut self, key: &Key, now: Timestamp) {
+        if key.kind == Kind::ValidatingWebhookConfiguration {
+            self.gone_since.get_or_insert(now);
+        }
+    }
+
+    /// Notes that an object was written. It is a repair if the same was written before, or if it was there before.
+    fn written(&mut self, wanted: &Object, is_new: bool, now: Timestamp) {
         let hash = hash_of(wanted);
-        let before = self.repairs.get(&wanted.key);
-        let in_a_row = before.filter(|before| before.wanted == hash && now.duration_since(before.at) < ROW);
-        let times = in_a_row.map_or(0, |before| before.times + 1);
+        let before = self.repairs.get(&wanted.key).filter(|before| is_recent(before, now));
+        let times = before.map_or(0, |before| before.times + u32::from(is_new || before.wanted == hash));
         self.repairs.insert(wanted.key.clone(), Repairs { wanted: hash, times, at: now });
     }
 
@@ -163,6 +178,11 @@ impl Memory {
         let pause = SignedDuration::from_secs(1 << times.min(5)).min(MOST);
         self.failure = Some(Failure { subject, reason, message, times, until: now + pause });
     }
+}
+
+/// Whether a repair counts still. One that has yet to come is no repair: the clock was set back.
+fn is_recent(repairs: &Repairs, now: Timestamp) -> bool {
+    (SignedDuration::ZERO..ROW).contains(&now.duration_since(repairs.at))
 }
 
 /// What an object says, without who it is.

@@ -32,6 +32,8 @@ pub enum Step {
     Replace(Object),
     /// Deletes the object that was seen, and no other one of its name.
     Delete(Key, String),
+    /// Reads an object that no watch shows. A watch may be behind, and what depends on it that an object is gone cannot be.
+    Look(Key),
     /// Makes keys and certificates, and writes one of the two Secrets.
     Certificate(Action),
     /// Asks the API server whether it reaches the engine. Nothing is stored.
@@ -48,7 +50,7 @@ impl Step {
             Step::Status(_) => STATUS.to_owned(),
             Step::Keep(_) => "the finalizer".to_owned(),
             Step::Apply(object) | Step::Create(object) | Step::Replace(object) => object.key.to_string(),
-            Step::Delete(key, _) => key.to_string(),
+            Step::Delete(key, _) | Step::Look(key) => key.to_string(),
             Step::Certificate(_) => "the certificates".to_owned(),
             Step::Probe => "the probe".to_owned(),
         }
@@ -56,6 +58,6 @@ impl Step {
 
     /// Whether the step changes what is stored.
     pub fn is_write(&self) -> bool {
-        !matches!(self, Step::Probe)
+        !matches!(self, Step::Probe | Step::Look(_))
     }
 }

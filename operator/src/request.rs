@@ -49,6 +49,7 @@ impl Request {
             Step::Create(object) => Request::Create(object.clone()),
             Step::Replace(object) => Request::Replace(object.clone()),
             Step::Delete(key, uid) => Request::Delete(key.clone(), uid.clone()),
+            Step::Look(key) => Request::Get(key.clone()),
             Step::Certificate(_) | Step::Probe => return None,
         })
     }

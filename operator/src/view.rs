@@ -113,7 +113,7 @@ pub fn observe(
             _ => None,
         }
     });
-    memory.saw(objects.contains_key(&configuration), now);
+    memory.saw(objects.contains_key(&configuration));
     Observed {
         now,
         others,

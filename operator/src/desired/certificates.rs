@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use super::mounted_secret;
 use crate::{
     certificates::{
-        self, Data, Error, Given, Judgement, Published, Secret, Served, Source, Supplied, Validity, Write, cert_manager,
+        self, Data, Error, Given, Judgement, Published, Secret, Served, Source, Supplied, Validity, Write, cert_manager, fingerprint,
     },
     instance::{Instance, OperatorSettings},
     names::{self, BUNDLE_SINCE, INSTANCE_LABEL, configuration_name, dns_names},
@@ -25,6 +25,8 @@ pub struct Certificates {
     pub judgement: Judgement,
     /// Whether pods could not start for want of a Secret.
     pub is_missing: bool,
+    /// Whether pods show what the Secret holds, all of those that show anything.
+    pub is_shown: bool,
     material: Material,
 }
 
@@ -62,7 +64,8 @@ impl Certificates {
                 served: &material.served,
             }),
         };
-        Certificates { judgement, is_missing: material.leaf.is_none(), material }
+        let is_shown = material.is_shown();
+        Certificates { judgement, is_missing: material.leaf.is_none(), is_shown, material }
     }
 
     /// The Secrets that have to stay.
@@ -72,6 +75,16 @@ impl Certificates {
             keys.push(authority_key(instance, operator));
         }
         keys
+    }
+
+    /// The labels and owners of the Secrets that the operator makes. Whoever does not find them by their labels would leave keys behind.
+    pub(super) fn marks(&self, instance: &Instance, observed: &Observed, operator: &OperatorSettings) -> Vec<Object> {
+        if instance.spec.certificates.source != CertificateSource::Operator || self.judgement.action.is_some() {
+            return Vec::new();
+        }
+        let keys = [authority_key(instance, operator), mounted_secret(instance)];
+        let there = keys.into_iter().filter(|key| observed.get(key).is_some());
+        there.map(|key| Object::from_value(Kind::Secret, json!({ "metadata": metadata(&key, instance, observed) }))).collect()
     }
 
     /// What cert-manager is asked for, if it is.
@@ -105,19 +118,26 @@ pub fn resolve(
         Secret::Leaf => mounted_secret(instance),
     };
     let data: Value = data.into_iter().map(|(name, bytes)| (name, json!(ByteString(bytes)))).collect();
-    let mut metadata = json!({ "name": key.name, "namespace": key.namespace, "labels": names::labels(&instance.name) });
-    // The authority is in another namespace than the engine, and only the instance owns it.
-    metadata["ownerReferences"] = match (secret, super::draft::namespace_owner(instance, observed)) {
-        (Secret::Leaf, Some(namespace)) => json!([instance.owner(), namespace]),
-        _ => json!([instance.owner()]),
-    };
-    let mut value = json!({ "metadata": metadata, "type": "Opaque", "data": data });
+    let mut value = json!({ "metadata": metadata(&key, instance, observed), "type": "Opaque", "data": data });
     let Some(found) = observed.get(&key) else { return Ok(Step::Create(Object::from_value(Kind::Secret, value))) };
     value["metadata"]["uid"] = found.uid().into();
     value["metadata"]["resourceVersion"] = found.resource_version().into();
     // It cannot be changed once the Secret is there.
     value["type"] = found.value["type"].clone();
     Ok(Step::Replace(Object::from_value(Kind::Secret, value)))
+}
+
+/// What a Secret that the operator makes says of itself. The authority is in another namespace than the engine, and only the instance
+/// owns it.
+fn metadata(key: &Key, instance: &Instance, observed: &Observed) -> Value {
+    let is_leaf = key.namespace.as_deref() == Some(instance.namespace());
+    let owners = match super::draft::namespace_owner(instance, observed).filter(|_| is_leaf) {
+        Some(namespace) => json!([instance.owner(), namespace]),
+        None => json!([instance.owner()]),
+    };
+    json!({
+        "name": key.name, "namespace": key.namespace, "labels": names::labels(&instance.name), "ownerReferences": owners,
+    })
 }
 
 fn authority_key(instance: &Instance, operator: &OperatorSettings) -> Key {
@@ -141,6 +161,12 @@ impl Material {
             served: served(instance, observed),
             validity: Validity { authority: days(spec.authority_days), leaf: days(spec.leaf_days) },
         }
+    }
+
+    fn is_shown(&self) -> bool {
+        let leaf = self.leaf.as_ref().and_then(|data| fingerprint(data.get("tls.crt")?));
+        let mut shown = self.served.iter().filter_map(|served| served.fingerprint.as_ref()).peekable();
+        shown.peek().is_some() && shown.all(|shown| Some(shown) == leaf.as_ref())
     }
 
     fn published(&self) -> Option<Published<'_>> {

@@ -105,8 +105,8 @@ impl<'a> Draft<'a> {
         self.want(wanted.key.clone());
         let observed = self.observed;
         let Some(found) = observed.get(&wanted.key) else {
-            let step = if is_replaced(wanted.key.kind) { Step::Create(wanted) } else { Step::Apply(wanted) };
-            return self.push(step);
+            let step = if is_replaced(wanted.key.kind) { Step::Create(wanted.clone()) } else { Step::Apply(wanted.clone()) };
+            return self.repair(&wanted, step);
         };
         // What is being deleted is made anew when it is gone, which is an event.
         if found.is_terminating() {
@@ -115,7 +115,7 @@ impl<'a> Draft<'a> {
         if is_replaced(wanted.key.kind) {
             self.replace(found, wanted);
         } else if !is_as_wanted(found, &wanted, observed.memory.forms.get(&wanted.key)) {
-            self.repair(&wanted.key.clone(), Step::Apply(wanted));
+            self.repair(&wanted, Step::Apply(wanted.clone()));
         }
     }
 
@@ -124,25 +124,34 @@ impl<'a> Draft<'a> {
         if is_exactly(found, &wanted) {
             return;
         }
-        let key = wanted.key.clone();
         let is_bound_elsewhere = found.value.get("roleRef").is_some_and(|found| !covers(found, &wanted.value["roleRef"]));
         let step = match is_bound_elsewhere {
             // It cannot be changed.
-            true => Step::Delete(key.clone(), found.uid().to_owned()),
-            false => Step::Replace(over(found, wanted)),
+            true => Step::Delete(wanted.key.clone(), found.uid().to_owned()),
+            false => Step::Replace(over(found, wanted.clone())),
         };
-        self.repair(&key, step);
+        self.repair(&wanted, step);
     }
 
     /// Adds a step that sets an object right, unless somebody undoes it again and again.
-    pub(super) fn repair(&mut self, key: &Key, step: Step) {
-        if self.observed.is_fought_over(key) {
-            self.contested.push(key.clone());
+    fn repair(&mut self, wanted: &Object, step: Step) {
+        if self.observed.is_fought_over(&wanted.key) {
+            self.contested.push(wanted.key.clone());
         }
-        match self.observed.may_repair(key) {
+        match self.observed.may_repair(wanted) {
             Ok(()) => self.push(step),
             Err(moment) => self.look_again(moment),
         }
+    }
+
+    /// Sees to it that it is known whether the webhook configuration is gone. Returns since when it is.
+    pub(super) fn look_for_configuration(&mut self, instance: &Instance) -> Option<Timestamp> {
+        let key = Key::cluster(Kind::ValidatingWebhookConfiguration, &configuration_name(&instance.name));
+        let since = self.observed.memory.gone_since;
+        if since.is_none() && self.observed.get(&key).is_none() {
+            self.push(Step::Look(key));
+        }
+        since
     }
 
     /// Deletes the webhook configuration, if there is one.

@@ -5,7 +5,7 @@ use crate::{
     instance::{Instance, OperatorSettings},
     names::configuration_name,
     object::{Key, Kind},
-    observed::Observed,
+    observed::{Failure, NOT_ALLOWED, Observed},
     plan::{Plan, Step},
 };
 
@@ -21,17 +21,22 @@ pub(super) fn plan(instance: &Instance, observed: &Observed, operator: &Operator
         return draft.finish(instance, None);
     }
     let is_engine_gone = observed.get(&Key::cluster(Kind::Namespace, instance.namespace())).is_none();
-    let gone_for = observed.memory.gone_since.map(|since| observed.now.duration_since(since)).unwrap_or_default();
+    let gone_since = draft.look_for_configuration(instance);
+    let Some(gone_for) = gone_since.map(|since| observed.now.duration_since(since).abs()) else {
+        return draft.finish(instance, None);
+    };
     if gone_for < LINGER && !is_engine_gone {
         draft.look_again(observed.now + (LINGER - gone_for));
         return draft.finish(instance, None);
     }
+    // Without rights in the namespace nothing can be deleted there, and the instance must not wait for ever. A watch that was allowed
+    // before goes on for a while.
+    let is_forbidden = |failure: &Failure| failure.reason == NOT_ALLOWED && failure.times > 2;
+    let is_refused = observed.refused.is_some() || observed.memory.failure.as_ref().is_some_and(is_forbidden);
     let mut is_left = false;
     for kind in PRUNED {
         for object in observed.of_kind(kind).filter(|object| is_child(object, instance)) {
-            // Without rights in the namespace nothing can be deleted there, and the instance must not wait for ever.
-            let is_out_of_reach = observed.refused.is_some() && object.key.namespace.as_deref() != Some(&operator.namespace);
-            if is_out_of_reach && object.key.namespace.is_some() {
+            if is_refused && object.key.namespace.as_ref().is_some_and(|found| *found != operator.namespace) {
                 continue;
             }
             is_left = true;

@@ -78,12 +78,12 @@ impl<'a> Webhook<'a> {
 
     /// Whether Deployments may become what they should be, or when. What pods will show has to be trusted before, by every API server,
     /// and as long as requests may come, pods stay.
-    pub(super) fn pods_may_change(&self, wanted: &[Object]) -> Result<(), Timestamp> {
+    pub(super) fn pods_may_change(&self, wanted: &[Object], draft: &mut Draft<'_>) -> Result<(), Timestamp> {
         let now = self.observed.now;
         let there: Vec<&Object> =
             self.observed.of_kind(Kind::Deployment).filter(|object| is_child(object, self.instance)).collect();
         let moment = if !self.instance.layers().admission && !there.is_empty() {
-            self.observed.memory.gone_since.unwrap_or(now) + LINGER
+            draft.look_for_configuration(self.instance).unwrap_or(now) + LINGER
         } else {
             let known: Vec<&Value> = there.iter().flat_map(|object| secrets_of(object)).collect();
             let is_same = wanted.iter().flat_map(secrets_of).all(|secret| known.contains(&secret));
@@ -103,8 +103,10 @@ impl<'a> Webhook<'a> {
             return;
         }
         let is_trusted = !self.certificates.judgement.bundle.is_empty();
-        if self.found.is_none() && !(self.can_answer && is_trusted) {
+        // Pods of a rollout may show what nobody is told to trust.
+        if self.found.is_none() && !(self.can_answer && is_trusted && self.certificates.is_shown) {
             findings.phase = Phase::WaitingForPods;
+            draft.look_again(self.observed.now + PROBE_SOON * 2);
             return;
         }
         let was_enforcing = self.was_enforcing();

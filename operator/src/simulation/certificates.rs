@@ -6,11 +6,11 @@ use serde_json::{Value, json};
 
 use crate::certificates::{Action, Given, Validity, perform};
 
-/// The data of a Secret with a certificate for these names, good for three years.
+/// The data of a Secret with a certificate for these names, good for years before and after.
 pub(super) fn supplied(names: &[String], now: Timestamp) -> Value {
-    let long = SignedDuration::from_hours(24 * 365 * 3);
+    let long = SignedDuration::from_hours(24 * 365 * 20);
     let given = Given {
-        now,
+        now: now - SignedDuration::from_hours(24 * 365 * 2),
         names,
         authority: None,
         leaf: None,

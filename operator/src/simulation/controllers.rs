@@ -1,6 +1,6 @@
 //! What others do in a cluster: garbage collection, Deployments, pods and their kubelets, cert-manager.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::sync::Arc;
 
@@ -67,16 +67,17 @@ impl World {
 
     /// An object goes when all of its owners are gone. Of owners that wait for it to go, it goes with them if it has no others.
     fn collect_garbage(&mut self) {
+        let owners: HashMap<String, bool> =
+            self.objects.values().map(|object| (object.uid().to_owned(), is_foreground(object))).collect();
         for object in self.objects.values().cloned().collect::<Vec<_>>() {
             let Some(references) = object.value["metadata"]["ownerReferences"].as_array().filter(|found| !found.is_empty()) else {
                 continue;
             };
             let (mut solid, mut waiting) = (Vec::new(), Vec::new());
             for reference in references {
-                let owner = self.objects.values().find(|owner| reference["uid"] == *owner.uid());
-                match owner {
-                    Some(owner) if is_foreground(owner) => waiting.push(reference.clone()),
-                    Some(_) => solid.push(reference.clone()),
+                match owners.get(reference["uid"].as_str().unwrap_or_default()) {
+                    Some(true) => waiting.push(reference.clone()),
+                    Some(false) => solid.push(reference.clone()),
                     None => {}
                 }
             }
@@ -137,7 +138,13 @@ impl World {
                 "updatedReplicas": new.len(),
                 "readyReplicas": ready,
             });
-            self.edit(&deployment.key, |value| value["status"] = status);
+            self.set_status(&deployment, status);
+        }
+    }
+
+    fn set_status(&mut self, object: &Object, status: Value) {
+        if object.value["status"] != status {
+            self.edit(&object.key, |value| value["status"] = status);
         }
     }
 
@@ -185,14 +192,16 @@ impl World {
             let is_up = state.shown.is_some() && state.dead_until <= self.elapsed;
             let waiting = problem.filter(|_| !is_up).map(|reason| json!([{ "name": "engine", "state": { "waiting": { "reason": reason } } }]));
             let ready = if is_up && !pod.is_terminating() { "True" } else { "False" };
-            let status = json!({
+            let mut status = json!({
                 "phase": if is_up { "Running" } else { "Pending" },
                 "podIP": "10.1.0.1",
                 "conditions": [{ "type": "Ready", "status": ready }],
-                "containerStatuses": waiting,
             });
+            if let Some(waiting) = waiting {
+                status["containerStatuses"] = waiting;
+            }
             self.pods.insert(pod.uid().to_owned(), state);
-            self.edit(&pod.key, |value| value["status"] = status);
+            self.set_status(&pod, status);
         }
     }
 

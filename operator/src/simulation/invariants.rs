@@ -158,10 +158,11 @@ impl World {
 
     /// The webhook configurations of all instances, as each API server has them.
     fn views(&self) -> Vec<Arc<Object>> {
-        let keys: BTreeSet<&Key> =
-            self.log.iter().map(|change| &change.key).filter(|key| key.kind == Kind::ValidatingWebhookConfiguration).collect();
+        let keys: BTreeSet<&Key> = self.configurations.iter().map(|change| &change.key).collect();
         let views = keys.into_iter().flat_map(|key| BEHIND.map(|behind| self.past(key, self.elapsed - behind)));
-        views.flatten().collect()
+        let mut views: Vec<Arc<Object>> = views.flatten().collect();
+        views.dedup_by(|one, other| Arc::ptr_eq(one, other));
+        views
     }
 
     /// Why requests fail, or would for some pods.

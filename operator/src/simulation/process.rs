@@ -16,14 +16,14 @@ use crate::{
     instance::Instance,
     metrics::OperatorMetrics,
     names::MANAGED_BY,
-    needs::Rules,
+    needs::{Needs, Rules},
     object::{Key, Kind, Object},
-    observed::Memory,
+    observed::{Memory, Observed},
     plan::{Plan, Step},
     request::Request,
     store::{Source, SourceState, Store},
     view::{self, Shown},
-    watches::{is_of_others, object_of},
+    watches::is_of_others,
 };
 
 /// A process of the operator.
@@ -39,7 +39,12 @@ pub(super) struct Process {
     /// The rules that it knows. None while it has not listed them.
     pub(super) rules: Option<Rc<Rules>>,
     executor: Executor<Desk>,
+    /// What the rules need, and what that was worked out from.
+    needs: BTreeMap<String, Option<(Rc<Rules>, Basis, Option<Needs>)>>,
 }
+
+/// What needs are worked out from: which rules, which version of the instance, and of its ConfigMaps.
+type Basis = (usize, String, i64, Vec<String>);
 
 /// Where the requests of a process go, and what happens to them on the way.
 #[derive(Clone)]
@@ -80,8 +85,8 @@ impl Process {
             operator: super::world::operator_settings(),
             metrics: OperatorMetrics::register(&Registry::new()),
         };
-        let (told, silent, memories, shown) = Default::default();
-        Process { desk, store, told, silent, memories, shown, rules: None, executor }
+        let (told, silent, memories, shown, needs) = Default::default();
+        Process { desk, store, told, silent, memories, shown, rules: None, executor, needs }
     }
 
     fn world(&self) -> std::cell::RefMut<'_, World> {
@@ -89,7 +94,7 @@ impl Process {
     }
 
     /// The watches that this process has.
-    fn sources(&self) -> Vec<Source> {
+    pub(super) fn sources(&self) -> Vec<Source> {
         let operator = &self.executor.operator;
         let mut sources = vec![Source::cluster(Kind::PortalInstance)];
         let served = self.world().served.clone();
@@ -151,7 +156,7 @@ impl Process {
     fn tell(&self, source: &Source, before: Option<&Object>, after: Option<&Object>) {
         let seen = |object: &&Object| is_of_others(source.kind) || object.label(MANAGED_BY.0) == Some(MANAGED_BY.1);
         match (after.filter(seen), before.filter(seen)) {
-            (Some(after), _) => self.store.set(as_read(after)),
+            (Some(after), _) => self.store.set(after.clone()),
             (None, Some(before)) => self.store.remove(&before.key, before.uid()),
             (None, None) => {}
         }
@@ -171,7 +176,7 @@ impl Process {
             }
         }
         let seen = |object: &Object| is_of_others(source.kind) || object.label(MANAGED_BY.0) == Some(MANAGED_BY.1);
-        let objects = objects.into_values().filter(|object| seen(object)).map(|object| as_read(&object));
+        let objects = objects.into_values().filter(|object| seen(object)).map(|object| (*object).clone());
         self.store.set_all(source, objects.collect());
     }
 
@@ -214,7 +219,7 @@ impl Process {
         let mut memory = self.memories.remove(name).unwrap_or_default();
         let observed =
             view::observe(&instance, &self.store, &sources, &operator, now, served, shown, &mut memory);
-        let needs = self.rules.as_ref().and_then(|rules| rules.needs(&instance, |key| observed.get(key)));
+        let needs = self.needs(&instance, &observed);
         let plan = desired(&instance, needs.as_ref(), &observed, &operator);
         self.check_plan(&instance, &plan);
         let is_done = self.executor.execute(Some(&instance), &observed, &plan, &mut memory).now_or_never();
@@ -222,6 +227,22 @@ impl Process {
         let failed = memory.failure.as_ref().map(|failure| failure.until);
         self.memories.insert(name.to_owned(), memory);
         if is_done { plan.look_again } else { failed }
+    }
+
+    /// What the rules need, worked out again only if something of it has changed.
+    fn needs(&mut self, instance: &Instance, observed: &Observed) -> Option<Needs> {
+        let rules = self.rules.clone()?;
+        let config_maps = instance.spec.bootstrap_rules.config_maps.iter().map(|name| {
+            let found = observed.get(&Key::namespaced(Kind::ConfigMap, instance.namespace(), name));
+            found.map(|found| found.resource_version().to_owned()).unwrap_or_default()
+        });
+        let basis = (Rc::as_ptr(&rules) as usize, instance.uid.clone(), instance.generation, config_maps.collect());
+        let known = self.needs.entry(instance.name.clone()).or_default();
+        if known.as_ref().is_none_or(|(_, before, _)| *before != basis) {
+            let needs = rules.needs(instance, |key| observed.get(key));
+            *known = Some((rules, basis, needs));
+        }
+        known.as_ref().and_then(|(_, _, needs)| needs.clone())
     }
 
     fn check_plan(&self, instance: &Instance, plan: &Plan) {
@@ -234,11 +255,6 @@ impl Process {
             world.fail(&format!("{} would be looked after for ever: {:?}", instance.name, plan.look_again));
         }
     }
-}
-
-/// An object as a watch gives it.
-fn as_read(object: &Object) -> Object {
-    object_of(object.key.kind, serde_json::from_value(object.value.clone()).unwrap())
 }
 
 impl Server for Desk {
@@ -288,7 +304,7 @@ impl Server for Desk {
                 way.is_dead = true;
                 Err(Error::NotHeld)
             }
-            Ok(answer) => Ok(answer.map(|object| as_read(&object))),
+            Ok(answer) => Ok(answer),
             Err((code, said)) => {
                 world.tell(format!("refused: {code} {said}"));
                 Err(Error::Api(said, code))

@@ -11,7 +11,7 @@ use super::{
     world::{Time, World},
 };
 use crate::{
-    names::{BUNDLE_SINCE, FINALIZER, INSTANCE_LABEL, MANAGED_BY},
+    names::{BUNDLE_SINCE, INSTANCE_LABEL, MANAGED_BY},
     object::{Key, Kind, Object},
 };
 
@@ -23,6 +23,8 @@ pub(super) struct Scene {
     lease: (usize, Time),
     /// Processes that cannot renew it.
     pub(super) cut_off: Vec<usize>,
+    /// One in so many requests goes wrong.
+    pub(super) fails_one_in: Option<u32>,
 }
 
 /// The times of the Lease: how long a process thinks that it holds it, and how long the others wait.
@@ -43,11 +45,16 @@ impl Scene {
     pub(super) fn new(world: World) -> Scene {
         let world = Rc::new(RefCell::new(world));
         let process = Process::new(&world);
-        Scene { world, processes: vec![process], lease: (0, 0), cut_off: Vec::new() }
+        Scene { world, processes: vec![process], lease: (0, 0), cut_off: Vec::new(), fails_one_in: None }
     }
 
     pub(super) fn world(&self) -> RefMut<'_, World> {
         self.world.borrow_mut()
+    }
+
+    /// Another operator starts.
+    pub(super) fn add_process(&mut self) {
+        self.processes.push(Process::new(&self.world));
     }
 
     /// Somebody applies an instance.
@@ -75,6 +82,7 @@ impl Scene {
                 self.lease = (number, elapsed + LEASE);
                 self.processes[number].desk.way.borrow_mut().holds_until = elapsed + HOLDS;
             }
+            self.processes[number].desk.way.borrow_mut().fails_one_in = self.fails_one_in;
             if let Some(moment) = self.processes[number].look() {
                 let world = self.world();
                 next = next.min(world.elapsed + moment.duration_since(world.now()).as_secs());
@@ -85,7 +93,7 @@ impl Scene {
     }
 
     /// Time goes by until somebody has something to do. What happens meanwhile is heard of.
-    fn wait(&mut self, pause: Time) {
+    pub(super) fn wait(&mut self, pause: Time) {
         let mut world = self.world();
         let known = world.log.len();
         world.advance(1);
@@ -108,13 +116,18 @@ impl Scene {
         while self.world().elapsed < end {
             let pause = self.step();
             let left = end - self.world().elapsed;
-            self.wait(pause.min(left).min(HOLDS - 1));
+            self.wait(pause.min(left));
         }
     }
 
     /// Time goes by until nobody has written anything for a while.
     #[track_caller]
     pub(super) fn settle(&mut self) {
+        self.settle_for(QUIET);
+    }
+
+    #[track_caller]
+    pub(super) fn settle_for(&mut self, quiet: Time) {
         let start = self.world().elapsed;
         let mut quiet_since = start;
         loop {
@@ -125,7 +138,7 @@ impl Scene {
             if is_written || self.world().next_moment().is_some() {
                 quiet_since = elapsed;
             }
-            if elapsed - quiet_since >= QUIET {
+            if elapsed - quiet_since >= quiet {
                 break;
             }
             if elapsed - start > PATIENCE {
@@ -212,11 +225,6 @@ fn essence(value: &Value) -> Value {
         owner["uid"] = "…".into();
     }
     value
-}
-
-/// Whether our finalizer is on an instance.
-pub(super) fn is_kept(instance: &Object) -> bool {
-    instance.value["metadata"]["finalizers"].as_array().is_some_and(|names| names.contains(&json!(FINALIZER)))
 }
 
 /// Every way in which a write can be cut.

@@ -28,6 +28,8 @@ pub(super) struct World {
     pub(super) objects: BTreeMap<Key, Arc<Object>>,
     /// Everything that happened to objects, in order.
     pub(super) log: Vec<Change>,
+    /// The same of webhook configurations alone.
+    pub(super) configurations: Vec<Change>,
     /// The namespaces in which the operator may do something.
     pub(super) grants: BTreeSet<String>,
     /// The kinds of other operators that are served.
@@ -84,6 +86,7 @@ impl World {
             clocks_are_off: 0,
             objects: BTreeMap::new(),
             log: Vec::new(),
+            configurations: Vec::new(),
             grants: BTreeSet::new(),
             served: vec![Kind::ServiceMonitor, Kind::PrometheusRule, Kind::Certificate],
             pods: BTreeMap::new(),
@@ -139,7 +142,8 @@ impl World {
 
     /// An object as it was some time ago. None if it was not there.
     pub(super) fn past(&self, key: &Key, at: Time) -> Option<Arc<Object>> {
-        let last = self.log.iter().rev().find(|change| change.key == *key && change.at <= at);
+        let log = if key.kind == Kind::ValidatingWebhookConfiguration { &self.configurations } else { &self.log };
+        let last = log.iter().rev().find(|change| change.key == *key && change.at <= at);
         last.and_then(|change| change.after.clone())
     }
 
@@ -243,7 +247,11 @@ impl World {
             Some(object) => drop(self.objects.insert(key.clone(), Arc::clone(object))),
             None => drop(self.objects.remove(&key)),
         }
-        self.log.push(Change { at: self.elapsed, key, before: before.or(Some(Arc::clone(&object))), after });
+        let change = Change { at: self.elapsed, key, before: before.or(Some(Arc::clone(&object))), after };
+        if change.key.kind == Kind::ValidatingWebhookConfiguration {
+            self.configurations.push(change.clone());
+        }
+        self.log.push(change);
         object
     }
 
