@@ -70,6 +70,7 @@ fn problem(instance: &Instance, engine: &Engine, observed: &Observed) -> Option<
     })
 }
 
+/// The words do not change while the kubelet tries again and again: each other text would be another status.
 fn waits_for(pod: &Object) -> Option<(String, String)> {
     let said = |value: &Value| {
         let reason = value["reason"].as_str()?.to_owned();
@@ -83,7 +84,17 @@ fn waits_for(pod: &Object) -> Option<(String, String)> {
         return said(&scheduled);
     }
     let containers = list(&status["containerStatuses"]);
-    let waiting = containers.iter().find_map(|container| said(&container["state"]["waiting"]));
-    // Every pod is in this for a moment.
-    waiting.filter(|(reason, _)| !["ContainerCreating", "PodInitializing"].contains(&reason.as_str()))
+    containers.iter().find_map(|container| {
+        let (reason, message) = said(&container["state"]["waiting"])?;
+        match reason.as_str() {
+            // Every pod is in this for a moment.
+            "ContainerCreating" | "PodInitializing" => None,
+            "ErrImagePull" | "ImagePullBackOff" => {
+                let image = container["image"].as_str().unwrap_or_default();
+                Some(("ImagePullBackOff".to_owned(), format!(": image {image} cannot be pulled: see `image` and `imagePullSecrets`")))
+            }
+            "CrashLoopBackOff" => Some((reason, ": it ends again and again: see its log".to_owned())),
+            _ => Some((reason, message)),
+        }
+    })
 }
