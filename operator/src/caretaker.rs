@@ -6,12 +6,12 @@ use std::time::Duration;
 
 use futures_util::future::join_all;
 use jiff::{SignedDuration, Timestamp};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use kube::{
     Client, Resource as _,
     runtime::events::{Event, EventType, Recorder, Reporter},
 };
 use portal_cluster::runtime::Runtime;
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use portal_crds::PortalInstance;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep, sleep_until};
@@ -179,14 +179,18 @@ impl Caretaker {
     fn sources(&self, instance: &Instance) -> Vec<Source> {
         let Surroundings { runtime, store, rules, executor } = &self.surroundings;
         let served = |kind: &Kind| {
-            rules.with(|rules| rules.kinds().is_some_and(|kinds| kinds.of_resource(kind.group(), kind.plural()).is_some()))
+            rules.with(|rules| {
+                rules.kinds().is_some_and(|kinds| kinds.of_resource(kind.group(), kind.plural()).is_some())
+            })
         };
         let namespace = instance.namespace();
         let optional = OPTIONAL.into_iter().filter(served);
         // The operator's own namespace is watched anyway, and is refused as an engine's.
         let in_namespace: Vec<Source> = match namespace == executor.operator.namespace {
             true => Vec::new(),
-            false => IN_NAMESPACE.into_iter().chain(optional).map(|kind| Source::of_namespace(kind, namespace)).collect(),
+            false => {
+                IN_NAMESPACE.into_iter().chain(optional).map(|kind| Source::of_namespace(kind, namespace)).collect()
+            }
         };
         for source in &in_namespace {
             if store.begin(source) {
@@ -213,7 +217,9 @@ impl Caretaker {
             (Some(found), _) => found == namespace || found == own,
             (None, Kind::Namespace) => object.key.name == namespace,
             (None, Kind::PortalInstance) => false,
-            (None, _) => object.label(MANAGED_BY.0) == Some(MANAGED_BY.1) || object.key.name == self.configuration().name,
+            (None, _) => {
+                object.label(MANAGED_BY.0) == Some(MANAGED_BY.1) || object.key.name == self.configuration().name
+            }
         });
         let others = store.select(|object| object.key.kind == Kind::PortalInstance && object.key.name != self.name);
         let others = others.values().filter_map(|object| Instance::try_from(&**object).ok()).collect();
@@ -227,7 +233,9 @@ impl Caretaker {
         let is_gone = !objects.contains_key(&self.configuration());
         self.memory.gone_since = is_gone.then(|| self.memory.gone_since.unwrap_or(now));
         let served = OPTIONAL.into_iter().filter(|kind| {
-            rules.with(|rules| rules.kinds().is_some_and(|kinds| kinds.of_resource(kind.group(), kind.plural()).is_some()))
+            rules.with(|rules| {
+                rules.kinds().is_some_and(|kinds| kinds.of_resource(kind.group(), kind.plural()).is_some())
+            })
         });
         Observed {
             now,
@@ -248,9 +256,10 @@ impl Caretaker {
     fn needs(&mut self, instance: &Instance, observed: &Observed) -> Option<Needs> {
         let Surroundings { rules, .. } = &self.surroundings;
         let key = |name: &String| Key::namespaced(Kind::ConfigMap, instance.namespace(), name);
-        let config_maps = instance.spec.bootstrap_rules.config_maps.iter().map(|name| {
-            observed.get(&key(name)).map(|found| found.resource_version().to_owned()).unwrap_or_default()
-        });
+        let config_maps =
+            instance.spec.bootstrap_rules.config_maps.iter().map(|name| {
+                observed.get(&key(name)).map(|found| found.resource_version().to_owned()).unwrap_or_default()
+            });
         let basis = Basis {
             rules: *rules.changes().borrow(),
             generation: instance.generation,
@@ -387,7 +396,9 @@ async fn announce(client: &Client, instance: &Instance, conditions: &[Condition]
     let known = desired::status_of(instance).conditions;
     let ready = conditions.iter().find(|found| found.type_ == "Ready");
     let Some(ready) = ready.filter(|ready| {
-        !known.iter().any(|known| known.type_ == "Ready" && known.status == ready.status && known.reason == ready.reason)
+        !known
+            .iter()
+            .any(|known| known.type_ == "Ready" && known.status == ready.status && known.reason == ready.reason)
     }) else {
         return;
     };

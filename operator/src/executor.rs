@@ -173,7 +173,8 @@ impl Executor {
             }
             (Step::Apply(object), _) => {
                 let parameters = PatchParams::apply(MANAGER).force();
-                let answer = self.api(&object.key).patch(&object.key.name, &parameters, &Patch::Apply(&object.value)).await;
+                let answer =
+                    self.api(&object.key).patch(&object.key.name, &parameters, &Patch::Apply(&object.value)).await;
                 self.answered("apply", &object.key, answer)
             }
             (Step::Create(object), _) => {

@@ -188,9 +188,7 @@ fn served(instance: &Instance, observed: &Observed) -> Vec<Served> {
         let is_over = matches!(pod.value["status"]["phase"].as_str(), Some("Succeeded" | "Failed"));
         !is_over && pod.key.namespace.as_deref() == Some(instance.namespace())
     });
-    let served = running.map(|pod| Served {
-        pod: pod.key.name.clone(),
-        fingerprint: observed.shown.get(pod.uid()).cloned().flatten(),
-    });
+    let served = running
+        .map(|pod| Served { pod: pod.key.name.clone(), fingerprint: observed.shown.get(pod.uid()).cloned().flatten() });
     served.collect()
 }

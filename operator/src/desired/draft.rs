@@ -113,7 +113,8 @@ impl<'a> Draft<'a> {
             return;
         }
         let key = wanted.key.clone();
-        let is_bound_elsewhere = found.value.get("roleRef").is_some_and(|found| !covers(found, &wanted.value["roleRef"]));
+        let is_bound_elsewhere =
+            found.value.get("roleRef").is_some_and(|found| !covers(found, &wanted.value["roleRef"]));
         let step = match is_bound_elsewhere {
             // It cannot be changed.
             true => Step::Delete(key.clone(), found.uid().to_owned()),
@@ -183,7 +184,9 @@ fn is_exactly(found: &Object, wanted: &Object) -> bool {
     let metadata = |object: &Object| object.value["metadata"].clone();
     let body = |object: &Object| {
         let mut fields = object.value.as_object().cloned().unwrap_or_default();
-        fields.retain(|name, value| !["metadata", "status", "apiVersion", "kind"].contains(&name.as_str()) && !value.is_null());
+        fields.retain(|name, value| {
+            !["metadata", "status", "apiVersion", "kind"].contains(&name.as_str()) && !value.is_null()
+        });
         fields
     };
     covers(&metadata(found), &metadata(wanted)) && body(found) == body(wanted)

@@ -91,7 +91,10 @@ fn waits_for(pod: &Object) -> Option<(String, String)> {
             "ContainerCreating" | "PodInitializing" => None,
             "ErrImagePull" | "ImagePullBackOff" => {
                 let image = container["image"].as_str().unwrap_or_default();
-                Some(("ImagePullBackOff".to_owned(), format!(": image {image} cannot be pulled: see `image` and `imagePullSecrets`")))
+                Some((
+                    "ImagePullBackOff".to_owned(),
+                    format!(": image {image} cannot be pulled: see `image` and `imagePullSecrets`"),
+                ))
             }
             "CrashLoopBackOff" => Some((reason, ": it ends again and again: see its log".to_owned())),
             _ => Some((reason, message)),

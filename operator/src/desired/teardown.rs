@@ -35,7 +35,8 @@ pub(super) fn plan(instance: &Instance, observed: &Observed, operator: &Operator
     for kind in PRUNED {
         for object in observed.of_kind(kind).filter(|object| is_child(object, instance)) {
             // Without rights in the namespace nothing can be deleted there, and the instance must not wait for ever.
-            let is_out_of_reach = observed.refused.is_some() && object.key.namespace.as_deref() != Some(&operator.namespace);
+            let is_out_of_reach =
+                observed.refused.is_some() && object.key.namespace.as_deref() != Some(&operator.namespace);
             if is_out_of_reach && object.key.namespace.is_some() {
                 continue;
             }

@@ -63,9 +63,9 @@ pub(super) fn plan(
     }
     let was_enforcing = found.is_some_and(|found| is_enforcing(found, &instance.name));
     // An answer by another configuration says nothing about this one.
-    let has_answered = found.zip(observed.memory.probe.as_ref()).is_some_and(|(found, probe)| {
-        probe.answer.is_ok() && probe.configuration == found.uid()
-    });
+    let has_answered = found
+        .zip(observed.memory.probe.as_ref())
+        .is_some_and(|(found, probe)| probe.answer.is_ok() && probe.configuration == found.uid());
     let build = |requirements: &Requirements, enforces: bool| {
         build(instance, requirements, enforces, observed, operator, certificates)
     };
