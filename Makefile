@@ -15,7 +15,7 @@ export NO_MKDOCS_2_WARNING := 1
 SIZE ?= control
 KIT = cargo build --locked --package portal-test-kit && $(CARGO_TARGET_DIR)/debug/portal-test-kit
 # A suite that runs in a small cluster needs neither root nor images.
-SUITE_SIZE = $(if $(filter-out full,$(SUITE)),$(if $(filter control pages,$(SUITE)),control,core),full)
+SUITE_SIZE = $(if $(filter-out full operator,$(SUITE)),$(if $(filter control pages,$(SUITE)),control,core),full)
 # Most parts of the bench need no cluster.
 bench_cluster = $(if $(BENCH),$(filter admission clusters engine lookups,$(BENCH)),all)
 existing = $(filter 1,$(DEMO_EXISTING))

@@ -131,13 +131,7 @@ impl ExpressionEngine for ExprEngine {
 }
 
 impl Expression for Outline {
-    fn evaluate<'a>(
-        &'a self,
-        _: &'a dyn Host,
-        _: &'a Arena,
-        _: &Limits,
-        _: Moment,
-    ) -> Result<Value<'a>, Error> {
+    fn evaluate<'a>(&'a self, _: &'a dyn Host, _: &'a Arena, _: &Limits, _: Moment) -> Result<Value<'a>, Error> {
         unreachable!("whoever keeps outlines asks no rule anything")
     }
 

@@ -123,6 +123,8 @@ fn builtin() -> Vec<Suite> {
         Suite { name: "engine", work: engine },
         program("control", "cluster", "control::"),
         program("full", "cluster", "full::"),
+        // Most of what these do is to wait for pods.
+        Suite { name: "operator", work: Work::Program { target: "cluster", module: "operator::", per_core: 2 } },
         program("pages", "cluster", "pages::"),
     ]
 }
