@@ -11,7 +11,7 @@ use kube::{
     Client, Resource as _,
     runtime::events::{Event, EventType, Recorder, Reporter},
 };
-use portal_cluster::runtime::Runtime;
+use portal_cluster::{holder::Holder, runtime::Runtime};
 use portal_crds::PortalInstance;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep, sleep_until};
@@ -50,6 +50,8 @@ pub(crate) struct Surroundings {
 pub(crate) struct Caretaker {
     surroundings: Surroundings,
     name: String,
+    /// Tells when this replica begins or ends to act. Kept, because a clone would tell again what the one before has told.
+    holder: Holder,
     memory: Memory,
     /// The certificate that each pod was last seen to show, by its UID, and when it was asked.
     shown: BTreeMap<String, (Option<String>, Timestamp)>,
@@ -98,7 +100,8 @@ impl Caretaker {
     /// One who knows nothing yet.
     pub(crate) fn new(surroundings: Surroundings, name: String) -> Caretaker {
         let (memory, shown) = Default::default();
-        Caretaker { surroundings, name, memory, shown, needs: None, rules_changed: None }
+        let holder = surroundings.executor.holder.clone();
+        Caretaker { surroundings, name, holder, memory, shown, needs: None, rules_changed: None }
     }
 
     /// Looks after the instance until it is gone, or until the end.
@@ -316,7 +319,6 @@ impl Caretaker {
 
     /// Waits until there is something to look at.
     async fn wait(&mut self, mut changes: watch::Receiver<u64>, mut rules: watch::Receiver<u64>, look_again: Instant) {
-        let mut holder = self.surroundings.executor.holder.clone();
         loop {
             let deadline = match self.rules_changed {
                 Some((first, last)) => look_again.min((last + RULES_QUIET).min(first + RULES_LATEST)),
@@ -334,7 +336,7 @@ impl Caretaker {
                     let first = self.rules_changed.map_or(now, |(first, _)| first);
                     self.rules_changed = Some((first, now));
                 }
-                () = holder.changed() => break,
+                () = self.holder.changed() => break,
                 () = sleep_until(deadline) => break,
             }
         }
