@@ -4,7 +4,7 @@ use fastrand::Rng;
 
 use super::super::{Data, Given, Secret, Validity, perform};
 use super::cluster::{Pod, Time, any_validity};
-use super::{CLOCK_IS_SEEN, DAY, Event, HEALED, HOUR, History, MINUTE};
+use super::{API_SERVER_HEARS, CLOCK_IS_SEEN, DAY, Event, HEALED, HOUR, History, MINUTE};
 
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Fault {
@@ -53,7 +53,8 @@ impl History {
         let now = self.cluster.time;
         let clock = self.cluster.clock();
         let index = self.random.usize(..self.cluster.pods.len());
-        let (mut breaks_trust, mut breaks_pods, mut lasts) = (false, false, 0);
+        let (was_untrusted, was_silent) = (self.untrusted_until > now, self.silent_until > now);
+        let (mut breaks_trust, mut lasts) = (false, 0);
         match fault {
             Fault::PodRestarts => self.cluster.pods[index].restart(clock),
             Fault::PodIsReplaced => {
@@ -68,7 +69,7 @@ impl History {
             }
             Fault::OperatorSleeps => {
                 lasts = self.random.i64(0..DAY);
-                self.operator_sleeps_until = now + lasts;
+                self.operator_sleeps_until = self.operator_sleeps_until.max(now + lasts);
             }
             Fault::OtherNames => {
                 let name = format!("portal.portal-system.svc.cluster-{}", self.random.u64(..3));
@@ -86,7 +87,11 @@ impl History {
                 self.store(Secret::Authority, None);
                 self.store(Secret::Leaf, None);
             }
-            Fault::ConfigDeleted => self.store_config(None),
+            Fault::ConfigDeleted => {
+                self.store_config(None);
+                // Who has not heard of it yet asks on, while nobody has to wait for anybody any more.
+                self.untrusted_until = self.untrusted_until.max(now + API_SERVER_HEARS + 1);
+            }
             Fault::AuthorityGarbage => self.change(Secret::Authority, |random, text| {
                 *text = text[..random.usize(..text.len())].to_vec();
             }),
@@ -132,12 +137,12 @@ impl History {
             }
         }
         breaks_trust |= matches!(fault, Fault::ClockForward | Fault::ClockBack | Fault::LongPause);
-        breaks_pods |= !matches!(fault, Fault::PodIsSilent | Fault::OtherNames | Fault::OtherValidity);
+        let breaks_pods = !matches!(fault, Fault::PodIsSilent | Fault::OtherNames | Fault::OtherValidity);
         let healed = now.max(self.operator_sleeps_until) + HEALED;
-        if breaks_trust || self.untrusted_until > now {
+        if breaks_trust || was_untrusted {
             self.untrusted_until = healed;
         }
-        if breaks_pods || self.silent_until > now {
+        if breaks_pods || was_silent {
             self.silent_until = healed;
         }
         self.troubled_until = self.troubled_until.max(healed).max(now + lasts + HEALED);
