@@ -74,7 +74,7 @@ enum Event {
     Hear { server: usize, version: Version },
     Mount { pod: u64, version: Version },
     Start { pod: u64 },
-    Fault,
+    Fault(Fault),
 }
 
 impl History {
@@ -108,7 +108,8 @@ impl History {
             let moment = HOUR + history.random.i64(0..EVENTFUL - HOUR);
             for _ in 0..1 + history.random.u64(..8).saturating_sub(4) {
                 let soon = history.random.i64(0..10 * MINUTE);
-                history.schedule(moment + soon, Event::Fault);
+                let fault = Fault::any(&mut history.random);
+                history.schedule(moment + soon, Event::Fault(fault));
             }
         }
         history
@@ -150,7 +151,13 @@ impl History {
                 }
             }
             Event::Hear { server, version } => self.cluster.hear(server, version),
-            Event::Mount { pod, version } => self.cluster.mount(pod, version),
+            Event::Mount { pod, version } => {
+                let stuck_until = self.cluster.pods.iter().find(|found| found.name == pod).map(|pod| pod.stuck_until);
+                match stuck_until.filter(|until| *until > now) {
+                    Some(until) => self.schedule(until, Event::Mount { pod, version }),
+                    None => self.cluster.mount(pod, version),
+                }
+            }
             Event::Start { pod } => {
                 // The kubelet of another node may have an old copy. Without any Secret a pod does not start.
                 let age = self.random.i64(0..KUBELET_HEARS);
@@ -160,9 +167,8 @@ impl History {
                 let latest = self.cluster.leaf.version();
                 self.schedule(now + KUBELET_HEARS, Event::Mount { pod, version: latest });
             }
-            Event::Fault => {
+            Event::Fault(fault) => {
                 self.faults += 1;
-                let fault = Fault::any(&mut self.random);
                 self.note(|| format!("{fault:?}"));
                 self.suffer(fault);
             }
@@ -260,6 +266,10 @@ impl History {
             for pod in self.cluster.pods.iter().map(|pod| pod.name).collect::<Vec<_>>() {
                 let moment = now + self.random.i64(1..=KUBELET_HEARS);
                 self.schedule(moment, Event::Mount { pod, version });
+            }
+            if now < EVENTFUL && self.random.u64(..4) == 0 {
+                let moment = now + self.random.i64(0..=KUBELET_HEARS);
+                self.schedule(moment, Event::Fault(Fault::PodIsReplaced));
             }
         }
         self.tell_operator();

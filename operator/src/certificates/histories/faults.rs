@@ -12,6 +12,7 @@ pub(super) enum Fault {
     PodRestarts,
     PodIsReplaced,
     PodIsSilent,
+    KubeletIsStuck,
     OperatorSleeps,
     /// Somebody changes the instance. Nobody may notice.
     OtherNames,
@@ -20,6 +21,7 @@ pub(super) enum Fault {
     AuthorityDeleted,
     LeafDeleted,
     BothDeleted,
+    AllDeleted,
     ConfigDeleted,
     /// Somebody writes what nobody can use. The same.
     AuthorityGarbage,
@@ -40,8 +42,8 @@ impl Fault {
     pub(super) fn any(random: &mut Rng) -> Fault {
         use Fault::*;
         let all = [
-            PodRestarts, PodIsReplaced, PodIsReplaced, PodIsSilent, OperatorSleeps, OtherNames, OtherValidity, OtherValidity,
-            AuthorityDeleted, LeafDeleted, BothDeleted, ConfigDeleted, AuthorityGarbage, LeafGarbage, AuthorityFlipped,
+            PodRestarts, PodIsReplaced, PodIsReplaced, PodIsSilent, KubeletIsStuck, OperatorSleeps, OtherNames, OtherValidity, OtherValidity,
+            AuthorityDeleted, LeafDeleted, BothDeleted, AllDeleted, ConfigDeleted, AuthorityGarbage, LeafGarbage, AuthorityFlipped,
             LeafFlipped, LeafForeign, LeafRestored, BundleEdited, ClockForward, ClockBack, LongPause,
         ];
         random.choice(all).unwrap()
@@ -67,6 +69,10 @@ impl History {
                 lasts = self.any_while();
                 self.cluster.pods[index].silent_until = now + lasts;
             }
+            Fault::KubeletIsStuck => {
+                lasts = self.any_while();
+                self.cluster.pods[index].stuck_until = now + lasts;
+            }
             Fault::OperatorSleeps => {
                 lasts = self.random.i64(0..DAY);
                 self.operator_sleeps_until = self.operator_sleeps_until.max(now + lasts);
@@ -87,11 +93,12 @@ impl History {
                 self.store(Secret::Authority, None);
                 self.store(Secret::Leaf, None);
             }
-            Fault::ConfigDeleted => {
-                self.store_config(None);
-                // Who has not heard of it yet asks on, while nobody has to wait for anybody any more.
-                self.untrusted_until = self.untrusted_until.max(now + API_SERVER_HEARS + 1);
+            Fault::AllDeleted => {
+                self.store(Secret::Authority, None);
+                self.store(Secret::Leaf, None);
+                self.delete_config();
             }
+            Fault::ConfigDeleted => self.delete_config(),
             Fault::AuthorityGarbage => self.change(Secret::Authority, |random, text| {
                 *text = text[..random.usize(..text.len())].to_vec();
             }),
@@ -137,8 +144,9 @@ impl History {
             }
         }
         breaks_trust |= matches!(fault, Fault::ClockForward | Fault::ClockBack | Fault::LongPause);
-        let breaks_pods = !matches!(fault, Fault::PodIsSilent | Fault::OtherNames | Fault::OtherValidity);
-        let healed = now.max(self.operator_sleeps_until) + HEALED;
+        let breaks_pods = !matches!(fault, Fault::PodIsSilent | Fault::KubeletIsStuck | Fault::OtherNames | Fault::OtherValidity);
+        let stuck_until = self.cluster.pods.iter().map(|pod| pod.stuck_until).max().unwrap_or(now);
+        let healed = now.max(self.operator_sleeps_until).max(stuck_until) + HEALED;
         if breaks_trust || was_untrusted {
             self.untrusted_until = healed;
         }
@@ -146,6 +154,12 @@ impl History {
             self.silent_until = healed;
         }
         self.troubled_until = self.troubled_until.max(healed).max(now + lasts + HEALED);
+    }
+
+    fn delete_config(&mut self) {
+        self.store_config(None);
+        // Who has not heard of it yet asks on, while nobody has to wait for anybody any more.
+        self.untrusted_until = self.untrusted_until.max(self.cluster.time + API_SERVER_HEARS + 1);
     }
 
     /// A while: minutes usually, hours sometimes.
