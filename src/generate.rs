@@ -11,8 +11,8 @@ use clap::{Args, Command, CommandFactory as _, Subcommand};
 use portal_cluster::metrics::{self, Metric, MetricKind, Word};
 
 use crate::command_line::CommandLine;
-use crate::generate::definition::definition_yaml;
-use crate::generate::schema_page::{kind_page, rule_schema};
+use crate::generate::definition::{definition_yaml, definitions_yaml};
+use crate::generate::schema_page::{instance_page, rule_page, rule_schema};
 use crate::output;
 use crate::test::Expected;
 
@@ -35,6 +35,9 @@ enum What {
     ExpressionFunctions,
     /// The definitions of all kinds, as YAML for `kubectl apply --server-side -f -`
     Crds,
+    /// The definition of PortalInstance, as YAML
+    #[command(hide = true)]
+    PortalInstance,
     /// The definition of PortalClusterRule, as YAML
     #[command(hide = true)]
     PortalClusterRule,
@@ -44,6 +47,9 @@ enum What {
     /// The tables of the fields of a rule, as Markdown
     #[command(hide = true)]
     RuleSchema,
+    /// The tables of PortalInstance, as Markdown
+    #[command(hide = true)]
+    PortalInstancePage,
     /// What PortalClusterRule has besides the fields of a rule, as Markdown
     #[command(hide = true)]
     PortalClusterRulePage,
@@ -64,12 +70,14 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
         What::Roles(arguments) => roles::yaml(arguments)?,
         What::CommandLine => command_line_page(),
         What::ExpressionFunctions => expression_functions(),
-        What::Crds => format!("{}---\n{}", definition_yaml("PortalClusterRule")?, definition_yaml("PortalRule")?),
+        What::Crds => definitions_yaml()?,
+        What::PortalInstance => definition_yaml("PortalInstance")?,
         What::PortalClusterRule => definition_yaml("PortalClusterRule")?,
         What::PortalRule => definition_yaml("PortalRule")?,
         What::RuleSchema => rule_schema()?,
-        What::PortalClusterRulePage => kind_page("PortalClusterRule")?,
-        What::PortalRulePage => kind_page("PortalRule")?,
+        What::PortalInstancePage => instance_page()?,
+        What::PortalClusterRulePage => rule_page("PortalClusterRule")?,
+        What::PortalRulePage => rule_page("PortalRule")?,
         What::Metrics => metrics_page(),
         What::ExpectedSchema => serde_json::to_string_pretty(&schemars::schema_for!(Expected))? + "\n",
     };

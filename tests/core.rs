@@ -1,6 +1,7 @@
 //! Size *core*: etcd and a real API server.
 
 mod fault_proxy;
+mod instances;
 mod lease;
 mod rules;
 pub(crate) mod tables;
