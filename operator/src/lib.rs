@@ -8,5 +8,6 @@
 
 pub mod names;
 pub mod object;
+pub mod rights;
 
 pub mod instance;
