@@ -226,3 +226,6 @@ fn host_name() -> String {
     let name = std::env::var("HOSTNAME").ok().or_else(|| std::fs::read_to_string("/proc/sys/kernel/hostname").ok());
     name.map(|name| name.trim().to_owned()).filter(|name| !name.is_empty()).unwrap_or_else(|| "portal".to_owned())
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,6 +1,8 @@
 //! `portal generate`: files that are made from the code and committed.
 
 mod definition;
+mod install;
+mod reports;
 mod roles;
 mod schema_page;
 mod webhook;
@@ -27,6 +29,20 @@ pub(crate) struct Arguments {
 enum What {
     Webhook(Box<webhook::Arguments>),
     Roles(roles::Arguments),
+    Install(install::Arguments),
+    NamespaceGrant(install::GrantArguments),
+    /// Print the roles by which an administrator lets rules change the cluster, one for each action, as YAML for `kubectl apply --server-side -f -`
+    ///
+    /// Apply those of the actions that you want. The operator may then give them to engines whose instance allows the action and whose
+    /// rules have it.
+    ActionRoles,
+    /// Print the definitions of reports, of both API groups, as YAML for `kubectl apply --server-side -f -`
+    ///
+    /// Other tools bring them too: apply them only if they are missing.
+    ReportCrds,
+    /// The base for kustomize, as YAML
+    #[command(hide = true)]
+    Kustomization,
     /// The reference page of the command line, as Markdown
     #[command(hide = true)]
     CommandLine,
@@ -68,6 +84,11 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     let text = match &arguments.what {
         What::Webhook(arguments) => webhook::yaml(arguments)?,
         What::Roles(arguments) => roles::yaml(arguments)?,
+        What::Install(arguments) => install::yaml(arguments)?,
+        What::NamespaceGrant(arguments) => install::grant_yaml(arguments)?,
+        What::ActionRoles => install::action_roles_yaml()?,
+        What::ReportCrds => reports::yaml()?,
+        What::Kustomization => install::KUSTOMIZATION.to_owned(),
         What::CommandLine => command_line_page(),
         What::ExpressionFunctions => expression_functions(),
         What::Crds => definitions_yaml()?,

@@ -1,6 +1,7 @@
 //! Size *core*: etcd and a real API server.
 
 mod fault_proxy;
+pub(crate) mod install;
 mod instances;
 mod lease;
 mod rules;

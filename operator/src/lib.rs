@@ -10,4 +10,5 @@ pub mod names;
 pub mod object;
 pub mod rights;
 
+pub mod install;
 pub mod instance;
