@@ -362,7 +362,14 @@ impl History {
     fn note(&mut self, what: impl FnOnce() -> String) {
         if let Some(log) = &mut self.log {
             let (time, clock): (Time, Timestamp) = (self.cluster.time, self.cluster.clock());
-            *log += &format!("{}d {:02}:{:02}:{:02} ({clock}): {}\n", time / DAY, time / HOUR % 24, time / MINUTE % 60, time % MINUTE, what());
+            *log += &format!(
+                "{}d {:02}:{:02}:{:02} ({clock}): {}\n",
+                time / DAY,
+                time / HOUR % 24,
+                time / MINUTE % 60,
+                time % MINUTE,
+                what()
+            );
         }
     }
 }

@@ -116,7 +116,9 @@ fn check(supplied: &Supplied<'_>) -> Result<Good, Problem> {
             ),
             Source::Secret => Problem(
                 Reason::SecretMissing,
-                format!("there is no Secret {secret} in the namespace of the engine: create it, with tls.crt, tls.key and ca.crt"),
+                format!(
+                    "there is no Secret {secret} in the namespace of the engine: create it, with tls.crt, tls.key and ca.crt"
+                ),
             ),
         });
     };
@@ -126,7 +128,10 @@ fn check(supplied: &Supplied<'_>) -> Result<Good, Problem> {
     if !leaf.is_valid(now) {
         let reason = if leaf.has_expired(now) { Reason::Expired } else { Reason::NotYetValid };
         let help = if leaf.has_expired(now) { "renew it" } else { "compare the clocks of whoever issued it" };
-        return Err(problem(reason, format!("the certificate cannot be used, {}: {help}", state::out_of_time(&leaf, now))));
+        return Err(problem(
+            reason,
+            format!("the certificate cannot be used, {}: {help}", state::out_of_time(&leaf, now)),
+        ));
     }
     let authorities = authorities(supplied)?;
     trusted(supplied, &chain, &leaf, &authorities).map_err(|(reason, text)| problem(reason, text))?;
@@ -143,9 +148,8 @@ fn trusted(
 ) -> Result<(), (Reason, String)> {
     let Err(distrust) = trust::verify(chain, authorities, supplied.names, supplied.now) else { return Ok(()) };
     let place = if supplied.bundle.is_some() { "spec.certificates.caBundle" } else { "ca.crt" };
-    let expired = authorities.iter().find(|authority| {
-        authority.subject == leaf.issuer && !authority.is_valid(supplied.now)
-    });
+    let expired =
+        authorities.iter().find(|authority| authority.subject == leaf.issuer && !authority.is_valid(supplied.now));
     Err(match distrust {
         Distrust::Name(name) => {
             let names: Vec<&str> = leaf.names.iter().map(String::as_str).collect();
@@ -154,7 +158,8 @@ fn trusted(
         }
         Distrust::Chain(webpki::Error::CaUsedAsEndEntity) => (
             Reason::NotTrusted,
-            "the certificate in tls.crt is one of an authority: issue one for a server, that the authority signs".to_owned(),
+            "the certificate in tls.crt is one of an authority: issue one for a server, that the authority signs"
+                .to_owned(),
         ),
         Distrust::Chain(webpki::Error::RequiredEkuNotFoundContext(_)) => (
             Reason::NotTrusted,
@@ -191,9 +196,8 @@ fn authorities(supplied: &Supplied<'_>) -> Result<Vec<Certificate>, Problem> {
     };
     // Whoever reads it later, the API server and other replicas, takes all of it or nothing.
     let found: Result<Vec<_>, _> = rustls_pki_types::pem::PemObject::pem_slice_iter(text).collect();
-    let found: Option<Vec<_>> = found.ok().and_then(|found: Vec<CertificateDer<'_>>| {
-        found.into_iter().map(Certificate::read).collect()
-    });
+    let found: Option<Vec<_>> =
+        found.ok().and_then(|found: Vec<CertificateDer<'_>>| found.into_iter().map(Certificate::read).collect());
     found.filter(|found| !found.is_empty()).ok_or_else(|| {
         let message = format!("{place} cannot be read: it takes certificates in PEM, one behind the other");
         Problem(Reason::AuthorityUnreadable, message)
@@ -206,8 +210,12 @@ fn flawed(flaw: &Flaw, problem: impl Fn(Reason, String) -> Problem) -> Problem {
             (Reason::CertificateUnreadable, "it takes PEM, with the certificate first that is shown")
         }
         Flaw::Certificate(_) | Flaw::NoAuthority(_) => (Reason::CertificateUnreadable, "issue another one"),
-        Flaw::Missing(_) | Flaw::Pem(..) => (Reason::KeyUnreadable, "it takes PEM, with a key that needs no passphrase"),
-        Flaw::Key(_) => (Reason::KeyUnreadable, "it takes RSA, P-256, P-384 or Ed25519, in PEM and without a passphrase"),
+        Flaw::Missing(_) | Flaw::Pem(..) => {
+            (Reason::KeyUnreadable, "it takes PEM, with a key that needs no passphrase")
+        }
+        Flaw::Key(_) => {
+            (Reason::KeyUnreadable, "it takes RSA, P-256, P-384 or Ed25519, in PEM and without a passphrase")
+        }
         Flaw::NoPair(..) => (Reason::KeyMismatch, "replace both at once"),
     };
     problem(reason, format!("{flaw}: {help}"))

@@ -46,7 +46,7 @@ fn state(instance: &Instance, engine: Engine, observed: &Observed) -> EngineStat
         updated: count("updatedReplicas"),
         pods: count("replicas"),
         is_current: generation.is_some_and(|generation| generation == number(&status["observedGeneration"])),
-        problem: problem(instance, &engine, observed),
+        problem: found.and_then(cannot_make_pods).or_else(|| problem(instance, &engine, observed)),
         engine,
     }
 }
@@ -57,6 +57,13 @@ impl EngineState {
         let wanted = i32::try_from(self.engine.replicas).unwrap_or(i32::MAX);
         self.is_current && self.ready >= wanted && self.updated == wanted && self.pods == wanted
     }
+}
+
+/// Why no pods can be made at all: a quota, or a level of Pod Security that the namespace enforces.
+fn cannot_make_pods(deployment: &Object) -> Option<String> {
+    let conditions = deployment.value["status"]["conditions"].as_array()?;
+    let failure = conditions.iter().find(|found| found["type"] == "ReplicaFailure" && found["status"] == "True")?;
+    Some(format!("pods cannot be made: {}", failure["message"].as_str().unwrap_or_default()))
 }
 
 /// What keeps a pod from running, as its kubelet or the scheduler says. Pods stand in the order of their names.
