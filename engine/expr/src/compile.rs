@@ -9,6 +9,7 @@ mod booleans;
 mod calls;
 mod constants;
 mod contradictions;
+mod defaults;
 mod divisors;
 mod either;
 mod elsewhere;
@@ -42,7 +43,7 @@ use crate::{
     parse::parse,
     print::written,
     program::{CallSite, Constant, Kind, Op, Program},
-    schema::{FilledList, Schema, Shape, Slot},
+    schema::{Filled, FilledList, Schema, Shape, Slot},
     types::Type,
     warning::Warning,
 };
@@ -89,6 +90,7 @@ pub fn compile(source: &str, schema: &Schema, mode: Mode) -> Result<Program, Err
         compared: Vec::new(),
         replaceable: Vec::new(),
         filled: Vec::new(),
+        defaulted: Vec::new(),
         facts: Facts::default(),
         calls: Vec::new(),
         warnings: Vec::new(),
@@ -183,6 +185,8 @@ struct Compiler<'s> {
     replaceable: Vec<Replaceable>,
     /// The lists that Kubernetes fills in where they are empty.
     filled: Vec<(Id, &'static FilledList)>,
+    /// The fields that read as something where they are missing.
+    defaulted: Vec<(Id, Filled)>,
     facts: Facts,
     calls: Vec<CallSite>,
     warnings: Vec<Warning>,
@@ -419,7 +423,8 @@ impl<'s> Compiler<'s> {
         if let Some(taken) = taken {
             return Err(self.error(at, format!("`{name}` is {taken} already: choose another name")));
         }
-        let Typed { op, known } = self.node(value)?;
+        let typed = self.node(value)?;
+        let Typed { op, known } = self.declared_default(name, value, typed);
         let number = self.declared.len() as u16;
         self.declared.push(name.into());
         self.note_fixed(&op);

@@ -21,9 +21,10 @@ pub struct Schema {
     fallbacks: &'static [Fallback],
     filled_lists: &'static [FilledList],
     text_defaults: &'static [(&'static str, &'static str, &'static str)],
+    /// What fields read as where they are missing, by their names: the names of their objects, and what it is.
+    filled: Arc<HashMap<&'static str, Vec<(&'static str, Filled)>>>,
     word_defaults: &'static [(&'static str, Option<&'static str>)],
-    /// Lists in which `*` stands for everything, by their names.
-    wildcards: &'static [&'static str],
+    wildcards: &'static [Wildcard],
     /// What fields that are true or false count as where they are missing. Those that are not named count as false.
     truth_defaults: Option<&'static [(&'static str, Option<bool>)]>,
     /// Fields of which more is known here than where their objects were added.
@@ -60,6 +61,41 @@ pub enum Instead {
         /// Fields whose own fields are taken one by one.
         merged: &'static [&'static str],
     },
+}
+
+/// A list of texts in which one stands for everything.
+#[derive(Clone, Copy, Debug)]
+pub struct Wildcard {
+    /// The name of the list.
+    pub list: &'static str,
+    /// The text that stands for everything.
+    pub all: &'static str,
+    /// Whether it also stands for what is before a `/`: `*/exec` for `pods/exec`.
+    pub has_parts: bool,
+    /// Whether the list says what is taken away, so that who has everything in it has less.
+    pub takes_away: bool,
+}
+
+/// What a field reads as where it is missing.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Filled {
+    /// True or false.
+    Bool(bool),
+    /// A whole number.
+    Int(i64),
+    /// Text.
+    Text(&'static str),
+}
+
+impl fmt::Display for Filled {
+    /// As it is written in an expression.
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Filled::Bool(value) => write!(formatter, "{value}"),
+            Filled::Int(value) => write!(formatter, "{value}"),
+            Filled::Text(value) => write!(formatter, "{value:?}"),
+        }
+    }
 }
 
 /// A list that is filled in where it is empty.
@@ -394,6 +430,21 @@ impl Schema {
         self.filled_lists.iter().find(|filled| filled.object == object && filled.list == list)
     }
 
+    /// Says what fields read as where they are missing: the name of their object, their own, and what it is. Whoever asks whether one is
+    /// missing is told so all the same.
+    pub fn set_filled(&mut self, filled: impl IntoIterator<Item = (&'static str, &'static str, Filled)>) {
+        let mut by_name: HashMap<&'static str, Vec<(&'static str, Filled)>> = HashMap::new();
+        for (object, field, value) in filled {
+            by_name.entry(field).or_default().push((object, value));
+        }
+        self.filled = Arc::new(by_name);
+    }
+
+    /// What fields of this name read as where they are missing, by the names of their objects.
+    pub(crate) fn filled_of(&self, field: &str) -> &[(&'static str, Filled)] {
+        self.filled.get(field).map(Vec::as_slice).unwrap_or_default()
+    }
+
     /// Says what fields that are any text count as where they are missing: the name of their object, their own, and the text.
     pub fn set_text_defaults(&mut self, defaults: &'static [(&'static str, &'static str, &'static str)]) {
         self.text_defaults = defaults;
@@ -451,14 +502,14 @@ impl Schema {
         Some(named.map_or(Some(false), |(_, default)| *default))
     }
 
-    /// Says in which lists `*` stands for everything, by their names.
-    pub fn set_wildcards(&mut self, lists: &'static [&'static str]) {
+    /// Says in which lists a text stands for everything.
+    pub fn set_wildcards(&mut self, lists: &'static [Wildcard]) {
         self.wildcards = lists;
     }
 
-    /// Whether `*` stands for everything in a list of this name.
-    pub(crate) fn has_wildcard(&self, list: &str) -> bool {
-        self.wildcards.contains(&list)
+    /// What stands for everything in a list of this name.
+    pub(crate) fn wildcard(&self, list: &str) -> Option<&'static Wildcard> {
+        self.wildcards.iter().find(|wildcard| wildcard.list == list)
     }
 
     /// What is meant by exactly this path.

@@ -208,7 +208,8 @@ impl<'s> Compiler<'s> {
         for (operator, at, right_id) in links {
             self.refuse_unquoted_text(*operator, left.known.kind, *right_id)?;
             let right = self.value(*right_id)?;
-            let (compared, right) = self.without_empty(*operator, left, right);
+            let (compared, right) = self.without_defaults(*operator, (left_id, left), (*right_id, right));
+            let (compared, right) = self.without_empty(*operator, compared, right);
             left = compared;
             left = match operator {
                 Binary::Coalesce => self.coalesce(*at, left, right),
