@@ -14,6 +14,7 @@ mod divisors;
 mod either;
 mod elsewhere;
 mod empties;
+mod everything;
 mod fallbacks;
 mod filled;
 mod form;
@@ -21,13 +22,16 @@ mod guards;
 mod hidden;
 mod hints;
 mod known;
+mod lacking;
 mod members;
 mod nil;
 mod operators;
 mod patterns;
+mod ports;
 mod predicates;
 mod readings;
 mod reversed;
+mod selectors;
 #[cfg(test)]
 mod tests;
 mod through;
@@ -118,6 +122,7 @@ pub fn compile(source: &str, schema: &Schema, mode: Mode) -> Result<Program, Err
     compiler.facts.unfound = compiler.unfound();
     compiler.facts.substituted = compiler.substituted();
     compiler.warn_of_filled();
+    compiler.warn_of_lacking();
     let Compiler { strict, declared, roots, compared, mut facts, calls, warnings, .. } = compiler;
     facts.finish();
     Ok(Program {

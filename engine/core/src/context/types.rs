@@ -83,13 +83,29 @@ const POINTERS: &str = include_str!("pointers.txt");
 const FILLED: &str = include_str!("filled.txt");
 
 /// What Kubernetes takes fields for that are left out, and nobody fills in: they mean this, wherever they are read.
-const MEANT: [(&str, &str, Filled); 4] = [
+const MEANT: [(&str, &str, Filled); 6] = [
     // Filled in for pods, and not for what makes them.
     ("PodSpec", "serviceAccountName", Filled::Text("default")),
     ("Toleration", "operator", Filled::Text("Equal")),
+    // Filled in for Jobs, and not for what makes them.
     ("JobSpec", "parallelism", Filled::Int(1)),
+    ("JobSpec", "completionMode", Filled::Text("NonIndexed")),
+    ("JobSpec", "suspend", Filled::Bool(false)),
     ("ServiceSpec", "internalTrafficPolicy", Filled::Text("Cluster")),
 ];
+
+/// Those of them, by their names.
+const MEANT_NAMES: [&str; 5] = ["serviceAccountName", "operator", "parallelism", "completionMode", "internalTrafficPolicy"];
+
+/// What is filled in by the image.
+const WORKED_OUT: [(&str, &str, &str); 1] =
+    [("imagePullPolicy", "image", r#"{}image.tag == "latest" ? "Always" : "IfNotPresent""#)];
+
+/// Fields that stand for everything where they are left out.
+const EVERYTHING: [(&str, &str); 2] = [("Toleration", "key"), ("Toleration", "effect")];
+
+/// Objects that say the same by one of two fields.
+const EITHER_FIELDS: [(&str, [&str; 2]); 1] = [("ServiceBackendPort", ["number", "name"])];
 
 /// Why nothing can be asked about the values of a Secret.
 pub(crate) const SECRET: &str = "the values of a Secret are hidden from rules, which read \"***\"";
@@ -196,17 +212,17 @@ const TRUTH_DEFAULTS: [(&str, Option<bool>); 9] = [
 
 /// Lists in which a text stands for everything: those of the rules of roles and webhooks, and capabilities.
 const WILDCARDS: [Wildcard; 8] = [
-    Wildcard { list: "verbs", ..EVERYTHING },
-    Wildcard { list: "resources", has_parts: true, ..EVERYTHING },
-    Wildcard { list: "apiGroups", ..EVERYTHING },
-    Wildcard { list: "apiVersions", ..EVERYTHING },
-    Wildcard { list: "operations", ..EVERYTHING },
-    Wildcard { list: "nonResourceURLs", ..EVERYTHING },
-    Wildcard { list: "add", all: "ALL", ..EVERYTHING },
-    Wildcard { list: "drop", all: "ALL", takes_away: true, ..EVERYTHING },
+    Wildcard { list: "verbs", ..ANY },
+    Wildcard { list: "resources", has_parts: true, ..ANY },
+    Wildcard { list: "apiGroups", ..ANY },
+    Wildcard { list: "apiVersions", ..ANY },
+    Wildcard { list: "operations", ..ANY },
+    Wildcard { list: "nonResourceURLs", ..ANY },
+    Wildcard { list: "add", all: "ALL", ..ANY },
+    Wildcard { list: "drop", all: "ALL", takes_away: true, ..ANY },
 ];
 
-const EVERYTHING: Wildcard = Wildcard { list: "", all: "*", has_parts: false, takes_away: false };
+const ANY: Wildcard = Wildcard { list: "", all: "*", has_parts: false, takes_away: false };
 
 /// Objects that Kubernetes takes for empty where they are left out. A container without a security context runs as somebody; one without a
 /// probe has none.
@@ -277,6 +293,11 @@ impl Types {
         builder.schema.set_word_defaults(&WORD_DEFAULTS);
         builder.schema.set_text_defaults(&TEXT_DEFAULTS);
         builder.schema.set_filled(filled().chain(MEANT));
+        builder.schema.set_meant(&MEANT_NAMES);
+        builder.schema.set_empty_objects(FILLED.lines().filter_map(|line| line.strip_suffix(" {}")?.rsplit_once('.')));
+        builder.schema.set_worked_out(&WORKED_OUT);
+        builder.schema.set_everything(&EVERYTHING);
+        builder.schema.set_either_fields(&EITHER_FIELDS);
         builder.schema.set_fallbacks(&FALLBACKS);
         builder.schema.set_filled_lists(&FILLED_LISTS);
         builder.schema.set_truth_defaults(&TRUTH_DEFAULTS);

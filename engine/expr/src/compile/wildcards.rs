@@ -38,7 +38,7 @@ impl<'s> Compiler<'s> {
         if self.strict || self.is_claimed(left_id, right_id) == wildcard.takes_away || texts.contains(&wildcard.all) {
             return self.warn_of_parts(at, wildcard, list, &texts, (left_id, right_id));
         }
-        let mut more = wildcard.of(&texts);
+        let mut more = wildcard.of(&texts, self.is_of_hook(list));
         more.retain(|text| !self.is_asked_of(name, text));
         // Whoever asks for everything has seen to what stands for it, but for parts of it.
         if self.is_asked_of(name, wildcard.all) && more.iter().all(|text| !text.contains('/')) {
@@ -59,7 +59,7 @@ impl<'s> Compiler<'s> {
         if self.strict || wildcard.takes_away || !self.is_claimed(left_id, right_id) {
             return;
         }
-        let mut more = wildcard.of(texts);
+        let mut more = wildcard.of(texts, self.is_of_hook(list));
         more.retain(|text| text.contains('/') && !self.is_asked_of(wildcard.list, text));
         self.tell_wildcard(at, wildcard, list, texts, &more);
     }
@@ -99,6 +99,24 @@ impl<'s> Compiler<'s> {
         self.warn(at, message);
     }
 
+    /// Whether a list is one of the rules by which requests are chosen, where parts of things are not meant with them.
+    fn is_of_hook(&self, list: Option<Id>) -> bool {
+        let (list, outer) = match list {
+            Some(list) => (list, self.scopes.len()),
+            None => match self.scopes.last() {
+                Some(scope) => (scope.collection, self.scopes.len() - 1),
+                None => return false,
+            },
+        };
+        let Syntax::Member { base, .. } = self.tree.kind(list) else { return false };
+        let form = match self.tree.kind(*base) {
+            Syntax::Pointer("") => outer.checked_sub(1).map(|outer| self.scopes[outer].item.form.clone()),
+            _ => self.form_of(*base),
+        };
+        let object = form.and_then(|form| form.object());
+        object.is_some_and(|id| self.schema.object(id).fields.contains_key("operations"))
+    }
+
     fn text_at(&self, id: Id) -> Option<&'s str> {
         match self.tree.kind(id) {
             Syntax::Text(text) => Some(text.as_ref()),
@@ -131,17 +149,22 @@ impl<'s> Compiler<'s> {
 }
 
 impl Wildcard {
-    /// The texts that stand for one of these too, and are not among them.
-    fn of(&self, texts: &[&str]) -> Vec<String> {
+    /// The texts that stand for one of these too, and are not among them. Where parts are apart, `*` does not stand for them.
+    fn of(&self, texts: &[&str], parts_are_apart: bool) -> Vec<String> {
+        let all = self.all;
         let mut more = Vec::new();
-        for text in texts {
-            if let Some((_, part)) = text.split_once('/').filter(|(whole, _)| *whole != self.all && self.has_parts) {
-                more.push(format!("{}/{part}", self.all));
+        for text in texts.iter().filter(|text| !text.contains(all)) {
+            match text.split_once('/').filter(|_| self.has_parts) {
+                Some((whole, part)) if parts_are_apart => {
+                    more.extend([format!("{whole}/{all}"), format!("{all}/{part}"), format!("{all}/{all}")]);
+                }
+                Some((_, part)) => more.extend([format!("{all}/{part}"), all.to_owned()]),
+                None if parts_are_apart && self.has_parts => more.extend([all.to_owned(), format!("{all}/{all}")]),
+                None => more.push(all.to_owned()),
             }
         }
-        more.push(self.all.to_owned());
-        more.retain(|text| !texts.contains(&text.as_str()));
-        more.dedup();
+        let mut seen: Vec<String> = texts.iter().map(|text| (*text).to_owned()).collect();
+        more.retain(|text| !seen.contains(text) && { seen.push(text.clone()); true });
         more
     }
 }

@@ -1,6 +1,7 @@
 //! Rules as people write them first, and what they are told. Following the text gives a rule that is right.
 
 mod advice;
+mod alike;
 mod either;
 mod filled;
 mod languages;
