@@ -22,7 +22,8 @@ impl<'s> Compiler<'s> {
     ) {
         let (other_id, other) = if id == left_id { (right_id, right) } else { (left_id, left) };
         let field = if id == left_id { left } else { right };
-        if self.is_number(id) || self.is_text(id) || self.is_name_known(id) {
+        // Of what something else counts for that is told first.
+        if self.is_number(id) || self.is_text(id) || self.is_name_known(id) || self.fallback(id).is_some() {
             return;
         }
         let is_numbers = match self.tree.kind(other_id) {
