@@ -95,7 +95,8 @@ const MEANT: [(&str, &str, Filled); 6] = [
 ];
 
 /// Those of them, by their names.
-const MEANT_NAMES: [&str; 5] = ["serviceAccountName", "operator", "parallelism", "completionMode", "internalTrafficPolicy"];
+const MEANT_NAMES: [&str; 5] =
+    ["serviceAccountName", "operator", "parallelism", "completionMode", "internalTrafficPolicy"];
 
 /// What is filled in by the image.
 const WORKED_OUT: [(&str, &str, &str); 1] =

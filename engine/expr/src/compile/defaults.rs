@@ -211,7 +211,8 @@ impl<'s> Compiler<'s> {
             }
             Syntax::Binary(Binary::Coalesce, left, _) => is_name(*left),
             Syntax::Binary(Binary::In, left, right) => {
-                let has_none = matches!(tree.kind(*right), Syntax::Array(elements) if elements.iter().any(|id| is_none(*id)));
+                let has_none =
+                    matches!(tree.kind(*right), Syntax::Array(elements) if elements.iter().any(|id| is_none(*id)));
                 has_none && is_name(*left)
             }
             _ => false,

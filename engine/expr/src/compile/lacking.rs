@@ -123,7 +123,10 @@ impl<'s> Compiler<'s> {
                         _ => (one, None),
                     };
                     let Some(field) = lacking(field) else { continue };
-                    return self.relation_without(*operator, default, other, is_left).filter(|is| *is == truth).map(|_| field);
+                    return self
+                        .relation_without(*operator, default, other, is_left)
+                        .filter(|is| *is == truth)
+                        .map(|_| field);
                 }
                 None
             }

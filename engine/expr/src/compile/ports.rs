@@ -61,7 +61,11 @@ impl<'s> Compiler<'s> {
             (true, ..) => format!("{named}({} || type({text}) == \"string\")", whole(&text)),
             (false, ..) => format!("{named}(type({text}) == \"string\" || {})", whole(&text)),
         };
-        let range = if self.range_of_ports(id).is_some() && is_equal { ", missing for all ports, or the first of a range" } else { "" };
+        let range = if self.range_of_ports(id).is_some() && is_equal {
+            ", missing for all ports, or the first of a range"
+        } else {
+            ""
+        };
         let message = format!(
             "`{}` may be the name of a port{range}, which this says nothing of: write `{advice}` to ask for those too, or \
              `{named}type({text}) == \"int\" && {}` to leave them out",
@@ -129,7 +133,8 @@ impl<'s> Compiler<'s> {
         if self.strict || !matches!(operator, Binary::Equal | Binary::NotEqual | Binary::In) {
             return;
         }
-        let is_constant = |id: Id| matches!(self.tree.kind(id), Syntax::Integer(_) | Syntax::Text(_) | Syntax::Array(_));
+        let is_constant =
+            |id: Id| matches!(self.tree.kind(id), Syntax::Integer(_) | Syntax::Text(_) | Syntax::Array(_));
         let (id, field) = match (is_constant(left_id), is_constant(right_id)) {
             (false, true) => (left_id, left),
             (true, false) => (right_id, right),
@@ -140,16 +145,18 @@ impl<'s> Compiler<'s> {
         let Some(object) = self.form_of(*base).and_then(|form| form.object()) else { return };
         let Some(other) = self.schema.other_field(&self.schema.object(object).name, name) else { return };
         let base = self.shown(*base);
-        let is_other = |id: Id| {
-            matches!(self.tree.kind(id), Syntax::Member { base: of, .. } if self.last_name(id) == Some(other) && self.shown(*of) == base)
-        };
+        let is_other = |id: Id| matches!(self.tree.kind(id), Syntax::Member { base: of, .. } if self.last_name(id) == Some(other) && self.shown(*of) == base);
         let mut ids = (0..self.tree.nodes.len() as u32).map(Id);
         if !field.known.may_be_nil || self.is_asked(id) || ids.any(is_other) {
             return;
         }
         let (text, sign) = (self.shown(id), name_of(operator));
         let whole = format!("{} {sign} {}", self.shown(left_id), self.shown(right_id));
-        let other = if base.is_empty() { format!(".{other}") } else { format!("{}{other}", text.strip_suffix(name).unwrap_or_default()) };
+        let other = if base.is_empty() {
+            format!(".{other}")
+        } else {
+            format!("{}{other}", text.strip_suffix(name).unwrap_or_default())
+        };
         let message = format!(
             "there may be `{other}` in the place of `{text}`, which this says nothing of: write `({whole} || {other} != nil)` to ask for \
              those too, or `{text} != nil && {whole}` to leave them out"

@@ -24,6 +24,9 @@ impl<'s> Compiler<'s> {
             (Binary::In, Syntax::Text(_), _) if right.known.kind.element() == Type::TEXT => {
                 (self.last_name(right_id), Some(right_id), vec![left_id])
             }
+            (Binary::In, Syntax::Pointer(""), Syntax::Member { .. }) if right.known.kind.element() == Type::TEXT => {
+                return self.warn_of_each(at, left_id, right_id);
+            }
             (Binary::In, Syntax::Pointer(""), Syntax::Array(elements)) if left.known.kind == Type::TEXT => {
                 (self.list_of_item(), None, elements.clone())
             }
@@ -45,6 +48,32 @@ impl<'s> Compiler<'s> {
             return;
         }
         self.tell_wildcard(at, wildcard, list, &texts, &more);
+    }
+
+    /// Warns of `any(["get", "list"], # in .verbs)`, which says nothing of `*`.
+    fn warn_of_each(&mut self, at: u32, item: Id, list: Id) {
+        let Some(wildcard) = self.last_name(list).and_then(|name| self.schema.wildcard(name)) else { return };
+        let Some(Syntax::Array(elements)) = self.scopes.last().map(|scope| self.tree.kind(scope.collection)) else {
+            return;
+        };
+        let Some(texts) = elements.iter().map(|id| self.text_at(*id)).collect::<Option<Vec<&str>>>() else { return };
+        let all = wildcard.all;
+        if self.strict
+            || texts.contains(&all)
+            || self.is_claimed(item, list) == wildcard.takes_away
+            || self.is_asked_of(wildcard.list, all)
+        {
+            return;
+        }
+        if wildcard.takes_away {
+            let (name, list) = (wildcard.list, self.shown(list));
+            let message = format!(
+                "{all:?} in `{name}` stands for everything, and this rule does not ask for it: write `{all:?} not in {list} && …` before it"
+            );
+            return self.warn(at, message);
+        }
+        let more = wildcard.of(&texts, self.is_of_hook(Some(list)));
+        self.tell_wildcard(at, wildcard, Some(list), &texts, &more);
     }
 
     /// Warns of `# in ["pods/exec", "*"]`, which says nothing of `*/exec`.
@@ -164,7 +193,12 @@ impl Wildcard {
             }
         }
         let mut seen: Vec<String> = texts.iter().map(|text| (*text).to_owned()).collect();
-        more.retain(|text| !seen.contains(text) && { seen.push(text.clone()); true });
+        more.retain(|text| {
+            !seen.contains(text) && {
+                seen.push(text.clone());
+                true
+            }
+        });
         more
     }
 }

@@ -70,7 +70,7 @@ impl<'s> Compiler<'s> {
             Some(word) => format!(
                 "`{text}` may be missing, and Kubernetes takes it for {word:?} then, which this rule does not: write `{}` \
                  to take it for {word:?}, or {left_out}",
-                whole(&format!("({text} ?? {word:?})"))
+                self.within(&[id], whole(&format!("({text} ?? {word:?})")))
             ),
             None => {
                 let taken = self.worked_out(id).map(|value| whole(&format!("({text} ?? ({value}))")));

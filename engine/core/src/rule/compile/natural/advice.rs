@@ -306,7 +306,10 @@ fn nothing_is_divided_by_0() {
                 "(object.spec.replicas ?? 1) % len(object.spec.template.spec.volumes) == 1",
                 "may be 0, and nothing can be divided by that: write `len(object.spec.template.spec.volumes) > 0 && …`",
             ),
-            ("10 % object.spec.replicas == 1", "may be 0, and nothing can be divided by that: write `object.spec.replicas > 0 && …`"),
+            (
+                "10 % object.spec.replicas == 1",
+                "may be 0, and nothing can be divided by that: write `object.spec.replicas > 0 && …`",
+            ),
             ("10 % (object.spec.replicas ?? 1) == 1", "write `(object.spec.replicas ?? 1) > 0 && …` before it"),
         ],
     );

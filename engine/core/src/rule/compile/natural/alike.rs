@@ -22,6 +22,7 @@ fn one_text_may_stand_for_all() {
             (&format!(r#""NET_ADMIN" in {add}"#), &format!(r#"`any({add}, # in ["NET_ADMIN", "ALL"])`"#)),
             (&format!(r#"any({add}, # in ["NET_ADMIN", "SYS_TIME"])"#), r#"`# in ["NET_ADMIN", "SYS_TIME", "ALL"]`"#),
             (&format!(r#""NET_RAW" not in {drop}"#), &format!(r#"`none({drop}, # in ["NET_RAW", "ALL"])`"#)),
+            (&format!(r#"any(["NET_RAW"], # not in {drop})"#), &format!(r#"`"ALL" not in {drop} && …`"#)),
             (&format!(r#"not ("NET_RAW" in {drop})"#), &format!(r#"`any({drop}, # in ["NET_RAW", "ALL"])`"#)),
         ],
     );
@@ -34,6 +35,7 @@ fn one_text_may_stand_for_all() {
             &format!(r#"none({drop}, # in ["NET_RAW", "ALL"])"#),
             &format!(r#""NET_RAW" not in {drop} && "ALL" not in {drop}"#),
             &format!(r#""SYS_ADMIN" in {add} || "ALL" in {add}"#),
+            &format!(r#""ALL" not in {drop} && any(["NET_RAW"], # not in {drop})"#),
         ],
     );
 }
@@ -43,10 +45,26 @@ fn a_part_is_meant_by_all_parts_of_its_name() {
     check_warned(
         ROLE,
         &[
-            (r#"any(object.rules, "pods/exec" in .resources)"#, r#"`any(.resources, # in ["pods/exec", "*/exec", "*"])`"#),
-            (r#"any(object.rules, any(.resources, # in ["pods/exec", "*"]))"#, r#"`# in ["pods/exec", "*", "*/exec"]`"#),
-            (r#"any(object.rules, "pods/exec" in .resources || "*" in .resources)"#, r#""*/exec" in `resources` stands for it too"#),
-            (r#"any(object.rules, "/metrics" in .nonResourceURLs)"#, r#"`any(.nonResourceURLs, # in ["/metrics", "*"])`"#),
+            (
+                r#"any(object.rules, "pods/exec" in .resources)"#,
+                r#"`any(.resources, # in ["pods/exec", "*/exec", "*"])`"#,
+            ),
+            (
+                r#"any(object.rules, any(.resources, # in ["pods/exec", "*"]))"#,
+                r#"`# in ["pods/exec", "*", "*/exec"]`"#,
+            ),
+            (
+                r#"any(object.rules, "pods/exec" in .resources || "*" in .resources)"#,
+                r#""*/exec" in `resources` stands for it too"#,
+            ),
+            (
+                r#"any(object.rules, let rule = #; any(["bind", "escalate"], # in rule.verbs))"#,
+                r#"`any(rule.verbs, # in ["bind", "escalate", "*"])`"#,
+            ),
+            (
+                r#"any(object.rules, "/metrics" in .nonResourceURLs)"#,
+                r#"`any(.nonResourceURLs, # in ["/metrics", "*"])`"#,
+            ),
         ],
     );
     check_silent(
@@ -62,7 +80,10 @@ fn a_part_is_meant_by_all_parts_of_its_name() {
     check_warned(
         HOOKS,
         &[
-            (r#"any(object.webhooks, any(.rules, "pods" in .resources))"#, r#"`any(.resources, # in ["pods", "*", "*/*"])`"#),
+            (
+                r#"any(object.webhooks, any(.rules, "pods" in .resources))"#,
+                r#"`any(.resources, # in ["pods", "*", "*/*"])`"#,
+            ),
             (
                 r#"any(object.webhooks, any(.rules, any(.resources, # == "pods/exec")))"#,
                 r#"`# in ["pods/exec", "pods/*", "*/exec", "*/*"]`"#,
@@ -125,10 +146,7 @@ fn all_addresses_are_those_of_both_kinds() {
             r#"`any(object.spec.loadBalancerSourceRanges, # in ["0.0.0.0/0", "::/0"])`"#,
         )],
     );
-    check_silent(
-        "{kind: Service}",
-        &[r#"any(object.spec.loadBalancerSourceRanges, # == "0.0.0.0/0" || # == "::/0")"#],
-    );
+    check_silent("{kind: Service}", &[r#"any(object.spec.loadBalancerSourceRanges, # == "0.0.0.0/0" || # == "::/0")"#]);
 }
 
 #[test]
@@ -178,10 +196,7 @@ fn a_port_has_a_number_or_a_name() {
             &format!("`({number} == 22 || .backend.service.port.name != nil)`"),
         )],
     );
-    check_silent(
-        INGRESS,
-        &[&format!("any(object.spec.rules, any(.http.paths, {number} != nil && {number} == 22))")],
-    );
+    check_silent(INGRESS, &[&format!("any(object.spec.rules, any(.http.paths, {number} != nil && {number} == 22))")]);
 }
 
 #[test]
@@ -207,7 +222,9 @@ fn a_selector_is_more_than_its_labels() {
         DEPLOYMENT,
         &[
             (
-                &format!("none(cluster.poddisruptionbudgets.list(metadata.namespace), .spec.selector.matchLabels == {labels})"),
+                &format!(
+                    "none(cluster.poddisruptionbudgets.list(metadata.namespace), .spec.selector.matchLabels == {labels})"
+                ),
                 &format!("`selects(.spec.selector, {labels})`"),
             ),
             (
@@ -223,13 +240,18 @@ fn an_object_that_is_filled_in_empty_is_missing() {
     let policy = |spec: &str| {
         format!("{{apiVersion: networking.k8s.io/v1, kind: NetworkPolicy, metadata: {{name: a}}, spec: {{{spec}}}}}")
     };
-    let (none, empty, some) =
-        (policy(""), policy("podSelector: {}"), policy("podSelector: {matchExpressions: [{key: a, operator: Exists}]}"));
+    let (none, empty, some) = (
+        policy(""),
+        policy("podSelector: {}"),
+        policy("podSelector: {matchExpressions: [{key: a, operator: Exists}]}"),
+    );
     for rule in ["object.spec.podSelector == nil", "object.spec.podSelector == {}"] {
         check_judged(POLICY, rule, &[(&none, true), (&empty, true), (&some, false)]);
     }
     let pod = |spec: &str| {
-        format!("{{apiVersion: v1, kind: Pod, metadata: {{name: p}}, spec: {{containers: [{{name: c, image: i}}], {spec}}}}}")
+        format!(
+            "{{apiVersion: v1, kind: Pod, metadata: {{name: p}}, spec: {{containers: [{{name: c, image: i}}], {spec}}}}}"
+        )
     };
     check_judged(
         "{kind: Pod}",
@@ -263,7 +285,9 @@ fn a_kind_that_lacks_a_field_is_told() {
         ],
     );
     let of = |kind: &str, spec: &str| {
-        format!("{{apiVersion: apps/v1, kind: {kind}, metadata: {{name: a, namespace: b}}, spec: {{template: {{}}, {spec}}}}}")
+        format!(
+            "{{apiVersion: apps/v1, kind: {kind}, metadata: {{name: a, namespace: b}}, spec: {{template: {{}}, {spec}}}}}"
+        )
     };
     check_judged(
         &all,

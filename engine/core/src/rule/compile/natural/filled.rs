@@ -64,7 +64,8 @@ fn what_is_left_out_is_what_it_will_be() {
             ("object.spec.successfulJobsHistoryLimit > 2", &none, &other),
         ],
     );
-    let secret = |rest: &str| format!("{{apiVersion: v1, kind: Secret, metadata: {{name: s}}, data: {{a: eA==}}{rest}}}");
+    let secret =
+        |rest: &str| format!("{{apiVersion: v1, kind: Secret, metadata: {{name: s}}, data: {{a: eA==}}{rest}}}");
     let rule = r#"object.type == "Opaque" && "a" in object.data"#;
     check_pairs("{kind: Secret}", &[(rule, &secret(""), &secret(", type: kubernetes.io/tls"))]);
 }
@@ -111,6 +112,9 @@ fn nothing_is_filled_in_where_there_is_nothing() {
         r#"container.livenessProbe.httpGet != nil && container.livenessProbe.httpGet.scheme == "HTTP""#,
         &[(&none, false), (&empty, false), (&own, true)],
     );
+    let advice =
+        r#"`container.livenessProbe.httpGet != nil && (container.livenessProbe.httpGet.scheme ?? "HTTP") == "HTTP"`"#;
+    check_warned("{kind: Pod}", &[(r#"container.livenessProbe.httpGet.scheme == "HTTP""#, advice)]);
     // A DaemonSet has none, whatever it leaves out.
     let told = told(
         &format!("gvk: [{DEPLOYMENT}, {{group: apps, kind: DaemonSet}}], podControllers: false"),
@@ -148,7 +152,8 @@ fn an_account_that_is_left_out_is_the_default_one() {
     );
     assert_eq!(wrong.join("\n"), "");
     let accounts = || objects("{apiVersion: v1, kind: ServiceAccount, metadata: {name: default, namespace: shop}}");
-    for (spec, is_violated) in [("", false), ("serviceAccountName: default", false), ("serviceAccountName: own", true)] {
+    for (spec, is_violated) in [("", false), ("serviceAccountName: default", false), ("serviceAccountName: own", true)]
+    {
         let judged = judge(&rule_set, &objects(&pod(spec))[0], &Objects(accounts()));
         assert_eq!(judged.starts_with("a:"), is_violated, "{spec}\n{judged}");
     }
