@@ -9,10 +9,12 @@ mod booleans;
 mod calls;
 mod constants;
 mod contradictions;
+mod defaults;
 mod divisors;
 mod either;
 mod elsewhere;
 mod empties;
+mod everything;
 mod fallbacks;
 mod filled;
 mod form;
@@ -20,13 +22,16 @@ mod guards;
 mod hidden;
 mod hints;
 mod known;
+mod lacking;
 mod members;
 mod nil;
 mod operators;
 mod patterns;
+mod ports;
 mod predicates;
 mod readings;
 mod reversed;
+mod selectors;
 #[cfg(test)]
 mod tests;
 mod through;
@@ -42,7 +47,7 @@ use crate::{
     parse::parse,
     print::written,
     program::{CallSite, Constant, Kind, Op, Program},
-    schema::{FilledList, Schema, Shape, Slot},
+    schema::{Filled, FilledList, Schema, Shape, Slot},
     types::Type,
     warning::Warning,
 };
@@ -89,6 +94,7 @@ pub fn compile(source: &str, schema: &Schema, mode: Mode) -> Result<Program, Err
         compared: Vec::new(),
         replaceable: Vec::new(),
         filled: Vec::new(),
+        defaulted: Vec::new(),
         facts: Facts::default(),
         calls: Vec::new(),
         warnings: Vec::new(),
@@ -116,6 +122,7 @@ pub fn compile(source: &str, schema: &Schema, mode: Mode) -> Result<Program, Err
     compiler.facts.unfound = compiler.unfound();
     compiler.facts.substituted = compiler.substituted();
     compiler.warn_of_filled();
+    compiler.warn_of_lacking();
     let Compiler { strict, declared, roots, compared, mut facts, calls, warnings, .. } = compiler;
     facts.finish();
     Ok(Program {
@@ -183,6 +190,8 @@ struct Compiler<'s> {
     replaceable: Vec<Replaceable>,
     /// The lists that Kubernetes fills in where they are empty.
     filled: Vec<(Id, &'static FilledList)>,
+    /// The fields that read as something where they are missing.
+    defaulted: Vec<(Id, Filled)>,
     facts: Facts,
     calls: Vec<CallSite>,
     warnings: Vec<Warning>,
@@ -419,7 +428,8 @@ impl<'s> Compiler<'s> {
         if let Some(taken) = taken {
             return Err(self.error(at, format!("`{name}` is {taken} already: choose another name")));
         }
-        let Typed { op, known } = self.node(value)?;
+        let typed = self.node(value)?;
+        let Typed { op, known } = self.declared_default(name, value, typed);
         let number = self.declared.len() as u16;
         self.declared.push(name.into());
         self.note_fixed(&op);

@@ -50,8 +50,8 @@ pub use machine::{Failure, Limit, Machine};
 pub use program::{CallSite, Program, Written};
 pub use reference::{FunctionReference, RULES_ONLY, functions};
 pub use schema::{
-    Among, Calls, ComputedId, Fallback, Field, FilledList, Function, FunctionId, Instead, Nil, Object, ObjectId,
-    Parameter, Root, Schema, Shape, Slot, Words,
+    Among, Calls, ComputedId, Fallback, Field, Filled, FilledList, Function, FunctionId, Instead, Nil, Object,
+    ObjectId, Parameter, Root, Schema, Shape, Slot, Wildcard, Words,
 };
 pub use suggest::nearest;
 pub use value::{Amount, Entry, Keys, Map, Moment, Network, Quantity, Time, Value, Version, Zone};

@@ -279,8 +279,10 @@ impl<'s> Compiler<'s> {
             Binary::Equal | Binary::NotEqual | Binary::In => (left_id, left, right_id),
             _ => return,
         };
-        if self.either(id, field) != Some(Says::Part) || self.is_number(id) || self.is_text(id) {
-            return;
+        match self.either(id, field) {
+            Some(Says::Port) => return self.warn_of_port(at, operator, (left_id, left), (right_id, right), id),
+            Some(Says::Part) if !self.is_number(id) && !self.is_text(id) => {}
+            _ => return,
         }
         let (number, part) = self.nothings(constant);
         if number == part || self.is_compared(id, !number, !part) {

@@ -342,7 +342,10 @@ impl<'s> Compiler<'s> {
     }
 
     fn add_present(&mut self, id: Id) {
-        self.present.extend(self.way(id));
+        // What reads as something where it is missing says nothing of what it is a field of.
+        if !self.is_defaulted(id) {
+            self.present.extend(self.way(id));
+        }
     }
 
     /// Notes whether something is a number or a text, if its type is compared with one of these.

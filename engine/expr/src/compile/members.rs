@@ -75,7 +75,7 @@ impl<'s> Compiler<'s> {
             self.note_filled(link, object);
             owner = object;
         }
-        Ok(typed)
+        Ok(self.with_default(id, typed))
     }
 
     /// `$env.name` and `$env["name"]`.
