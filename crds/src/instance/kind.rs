@@ -13,6 +13,7 @@ use crate::schema::{must, tidy};
 /// What a PortalInstance says.
 #[allow(clippy::duplicated_attributes, reason = "each column has a type of its own")]
 #[derive(Clone, CustomResource, Debug, Default, Deserialize, PartialEq, Serialize)]
+#[expect(clippy::duplicated_attributes, reason = "columns have the same type, and are not the same")]
 #[kube(
     group = "portal.io",
     version = "v1alpha1",
