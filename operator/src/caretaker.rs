@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use std::time::Duration;
 
 use futures_util::future::join_all;
-use jiff::{SignedDuration, Timestamp};
+use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use kube::{
     Client, Resource as _,
@@ -18,18 +18,17 @@ use tokio::time::{Instant, sleep, sleep_until};
 use tracing::{debug, warn};
 
 use crate::{
-    certificates::fingerprint,
-    desired::{self, desired, mounted_secret},
+    desired::{self, desired},
     executor::Executor,
     instance::Instance,
     metrics::InstanceName,
-    names::{INSTANCE_LABEL, MANAGED_BY},
     needs::Needs,
-    object::{Key, Kind, Object},
+    object::{Key, Kind},
     observed::{Memory, Observed},
-    plan::{Plan, Step},
+    plan::{Plan, STATUS, Step},
     shown,
     store::{Source, SourceState, Store},
+    view::{self, Shown},
     watches::{self, SharedRules, are_synced},
 };
 
@@ -53,8 +52,8 @@ pub(crate) struct Caretaker {
     /// Tells when this replica begins or ends to act. Kept, because a clone would tell again what the one before has told.
     holder: Holder,
     memory: Memory,
-    /// The certificate that each pod was last seen to show, by its UID, and when it was asked.
-    shown: BTreeMap<String, (Option<String>, Timestamp)>,
+    /// What pods were last seen to show.
+    shown: Shown,
     /// What the rules need, and what that was worked out from.
     needs: Option<(Basis, Option<Needs>)>,
     /// When rules have changed, and nobody has looked yet: the first and the last time.
@@ -69,23 +68,6 @@ struct Basis {
     config_maps: Vec<String>,
 }
 
-/// The kinds that are watched in the namespace of an engine.
-const IN_NAMESPACE: [Kind; 10] = [
-    Kind::ServiceAccount,
-    Kind::Role,
-    Kind::RoleBinding,
-    Kind::Secret,
-    Kind::ConfigMap,
-    Kind::Service,
-    Kind::PodDisruptionBudget,
-    Kind::Deployment,
-    Kind::Pod,
-    Kind::NetworkPolicy,
-];
-
-/// The kinds that other operators bring.
-const OPTIONAL: [Kind; 3] = [Kind::ServiceMonitor, Kind::PrometheusRule, Kind::Certificate];
-
 /// Changes that come at once are planned for together.
 const QUIET: Duration = Duration::from_millis(50);
 
@@ -93,14 +75,11 @@ const QUIET: Duration = Duration::from_millis(50);
 const RULES_QUIET: Duration = Duration::from_millis(200);
 const RULES_LATEST: Duration = Duration::from_secs(2);
 
-/// How often a pod is asked for its certificate while it does not show the one that it should.
-const ASK_AGAIN: SignedDuration = SignedDuration::from_secs(10);
-
 impl Caretaker {
     /// One who knows nothing yet.
     pub(crate) fn new(surroundings: Surroundings, name: String) -> Caretaker {
         let (memory, shown) = Default::default();
-        let holder = surroundings.executor.holder.clone();
+        let holder = surroundings.executor.server.holder.clone();
         Caretaker { surroundings, name, holder, memory, shown, needs: None, rules_changed: None }
     }
 
@@ -142,7 +121,7 @@ impl Caretaker {
                 return Some(soon);
             }
         };
-        if !executor.holder.is_held() {
+        if !executor.server.holder.is_held() {
             // Another replica acts, and what this one remembers grows old.
             self.memory = Memory::default();
             return Some(soon);
@@ -167,92 +146,39 @@ impl Caretaker {
     }
 
     async fn carry_out(&mut self, instance: &Instance, observed: &Observed, plan: &Plan) -> bool {
-        self.memory.gone_since = observed.memory.gone_since;
         let executor = self.surroundings.executor.clone();
         let is_done = executor.execute(Some(instance), observed, plan, &mut self.memory).await;
         if let Some(Step::Status(status)) = plan.steps.first()
-            && (is_done || self.memory.failure.as_ref().is_none_or(|failure| failure.subject != "the status"))
+            && (is_done || self.memory.failure.as_ref().is_none_or(|failure| failure.subject != STATUS))
         {
-            announce(&executor.client, instance, &status.conditions).await;
+            announce(&executor.server.client, instance, &status.conditions).await;
         }
         is_done
     }
 
     /// The watches that this instance needs. Those that are not there are begun.
     fn sources(&self, instance: &Instance) -> Vec<Source> {
-        let Surroundings { runtime, store, rules, executor } = &self.surroundings;
-        let served = |kind: &Kind| {
-            rules.with(|rules| {
-                rules.kinds().is_some_and(|kinds| kinds.of_resource(kind.group(), kind.plural()).is_some())
-            })
-        };
-        let namespace = instance.namespace();
-        let optional = OPTIONAL.into_iter().filter(served);
-        // The operator's own namespace is watched anyway, and is refused as an engine's.
-        let in_namespace: Vec<Source> = match namespace == executor.operator.namespace {
-            true => Vec::new(),
-            false => {
-                IN_NAMESPACE.into_iter().chain(optional).map(|kind| Source::of_namespace(kind, namespace)).collect()
-            }
-        };
-        for source in &in_namespace {
+        let Surroundings { runtime, store, executor, .. } = &self.surroundings;
+        let sources = view::sources(instance, &executor.operator, &self.served());
+        for source in sources.iter().filter(|source| source.namespace.as_deref() == Some(instance.namespace())) {
             if store.begin(source) {
                 tokio::spawn(watches::follow(runtime.clone(), store.clone(), source.clone()));
             }
         }
-        let cluster = [
-            Kind::PortalInstance,
-            Kind::Namespace,
-            Kind::ClusterRole,
-            Kind::ClusterRoleBinding,
-            Kind::ValidatingWebhookConfiguration,
-        ];
-        let own = Source::of_namespace(Kind::Secret, &executor.operator.namespace);
-        in_namespace.into_iter().chain(cluster.map(Source::cluster)).chain([own]).collect()
+        sources
+    }
+
+    /// The kinds that other operators bring, and that are served.
+    fn served(&self) -> Vec<Kind> {
+        self.surroundings.rules.with(|rules| view::served(rules.kinds().map(|kinds| &**kinds)))
     }
 
     /// What is known at this moment.
     fn observe(&mut self, instance: &Instance, sources: &[Source]) -> Observed {
-        let Surroundings { store, rules, executor, .. } = &self.surroundings;
+        let served = self.served();
+        let Surroundings { store, executor, .. } = &self.surroundings;
         let now = Timestamp::now();
-        let (namespace, own) = (instance.namespace(), executor.operator.namespace.as_str());
-        let objects = store.select(|object| match (&object.key.namespace, object.key.kind) {
-            (Some(found), _) => found == namespace || found == own,
-            (None, Kind::Namespace) => object.key.name == namespace,
-            (None, Kind::PortalInstance) => false,
-            (None, _) => {
-                object.label(MANAGED_BY.0) == Some(MANAGED_BY.1) || object.key.name == self.configuration().name
-            }
-        });
-        let others = store.select(|object| object.key.kind == Kind::PortalInstance && object.key.name != self.name);
-        let others = others.values().filter_map(|object| Instance::try_from(&**object).ok()).collect();
-        let refusals = sources.iter().filter(|source| IN_NAMESPACE.contains(&source.kind));
-        let refused = refusals.filter(|source| source.namespace.as_deref() == Some(namespace)).find_map(|source| {
-            match store.state(source) {
-                SourceState::Refused(problem) => Some(problem),
-                _ => None,
-            }
-        });
-        let is_gone = !objects.contains_key(&self.configuration());
-        self.memory.gone_since = is_gone.then(|| self.memory.gone_since.unwrap_or(now));
-        let served = OPTIONAL.into_iter().filter(|kind| {
-            rules.with(|rules| {
-                rules.kinds().is_some_and(|kinds| kinds.of_resource(kind.group(), kind.plural()).is_some())
-            })
-        });
-        Observed {
-            now,
-            others,
-            refused,
-            served: served.collect(),
-            shown: self.shown.iter().map(|(uid, (shown, _))| (uid.clone(), shown.clone())).collect(),
-            memory: self.memory.clone(),
-            objects,
-        }
-    }
-
-    fn configuration(&self) -> Key {
-        Key::cluster(Kind::ValidatingWebhookConfiguration, &crate::names::configuration_name(&self.name))
+        view::observe(instance, store, sources, &executor.operator, now, served, &self.shown, &mut self.memory)
     }
 
     /// What the rules need, worked out again only if something of it has changed.
@@ -277,22 +203,10 @@ impl Caretaker {
 
     /// Asks pods which certificate they show, if that is not known to be the one that they should.
     async fn ask_pods(&mut self, instance: &Instance) {
-        let store = &self.surroundings.store;
-        let wanted = store.get(&mounted_secret(instance)).and_then(|secret| shown_by(&secret));
         let now = Timestamp::now();
-        let pods = store.select(|object| {
-            object.key.kind == Kind::Pod
-                && object.key.namespace.as_deref() == Some(instance.namespace())
-                && object.label(INSTANCE_LABEL) == Some(&instance.name)
-        });
-        self.shown.retain(|uid, _| pods.values().any(|pod| pod.uid() == uid));
-        let due = pods.values().filter(|pod| match self.shown.get(pod.uid()) {
-            Some((shown, _)) if *shown == wanted => false,
-            Some((_, at)) => now.duration_since(*at) >= ASK_AGAIN,
-            None => true,
-        });
+        let due = view::pods_to_ask(instance, &self.surroundings.store, now, &mut self.shown);
         let port = instance.spec.admission.port;
-        let asked = due.filter_map(|pod| {
+        let asked = due.into_iter().filter_map(|pod| {
             let ip: IpAddr = pod.value["status"]["podIP"].as_str()?.parse().ok()?;
             let uid = pod.uid().to_owned();
             Some(async move { (uid, shown::ask(ip, port).await) })
@@ -350,7 +264,7 @@ impl Surroundings {
         let mut changes = self.store.changes();
         let sources = [Kind::ValidatingAdmissionPolicy, Kind::ValidatingAdmissionPolicyBinding].map(Source::cluster);
         let mut memory = Memory::default();
-        let mut holder = self.executor.holder.clone();
+        let mut holder = self.executor.server.holder.clone();
         loop {
             let mut pause = Duration::from_secs(300);
             if holder.is_held() && are_synced(&self.store, &sources) {
@@ -380,12 +294,6 @@ impl Surroundings {
             }
         }
     }
-}
-
-/// The fingerprint of the certificate in a Secret.
-fn shown_by(secret: &Object) -> Option<String> {
-    let secret: k8s_openapi::api::core::v1::Secret = serde_json::from_value(secret.value.clone()).ok()?;
-    fingerprint(&secret.data?.get("tls.crt")?.0)
 }
 
 fn instant(moment: Option<Timestamp>) -> Option<Instant> {

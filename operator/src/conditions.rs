@@ -17,7 +17,7 @@ use crate::{
     names::{PAUSED, configuration_name},
     needs::Needs,
     object::{Key, Kind, Object},
-    observed::Observed,
+    observed::{Failure, Observed},
 };
 
 /// What was found while the plan was made.
@@ -33,10 +33,14 @@ pub struct Findings {
     pub engines: Vec<EngineState>,
     /// Where the webhook configuration is in its life.
     pub phase: Phase,
+    /// Whether pods wait until API servers trust what they will show, or know that they go.
+    pub is_waiting: bool,
     /// Whether what Prometheus needs is there.
     pub monitoring: Monitoring,
     /// Objects that somebody else changes again and again.
     pub contested: Vec<Key>,
+    /// The step that has failed, if it has to be done still.
+    pub failure: Option<Failure>,
     /// How many rules there are.
     pub rules: Option<RuleCounts>,
     /// What is wrong with the ConfigMaps that have rules.
@@ -97,8 +101,10 @@ impl Findings {
             lacks_cert_manager: false,
             engines: engine_states(instance, observed),
             phase: Phase::default(),
+            is_waiting: false,
             monitoring: Monitoring::default(),
             contested: Vec::new(),
+            failure: None,
             rules: needs.map(|needs| needs.counts),
             rule_problems: needs.map(|needs| needs.problems.clone()).unwrap_or_default(),
             missing_layers: layers.into_iter().filter(|(_, is_wanted)| *is_wanted).map(|(name, _)| name).collect(),
@@ -159,7 +165,7 @@ fn verdicts(
     // What nobody looked at stays as it was.
     if findings.blocker.is_none() && !instance.is_paused {
         parts.push((ConditionType::CertificatesReady, certificates(findings)));
-        parts.push((ConditionType::RBACReady, rbac(observed)));
+        parts.push((ConditionType::RBACReady, rbac(findings)));
         parts.push((ConditionType::WebhookConfigured, webhook(instance, findings)));
         if instance.layers().admission {
             parts.push((ConditionType::AdmissionAvailable, admission(instance, observed, findings, before)));
@@ -176,7 +182,7 @@ fn verdicts(
         ];
         parts.extend(kept.into_iter().filter_map(|condition| Some((condition, Verdict::again(condition, before)?))));
     }
-    let (ready, is_stalled) = ready(instance, observed, findings, is_pending, &parts);
+    let (ready, is_stalled) = ready(instance, findings, is_pending, &parts);
     let mut verdicts = vec![(ConditionType::Ready, ready.clone())];
     if ready.holds != "True" && !instance.is_paused {
         let condition = if is_stalled { ConditionType::Stalled } else { ConditionType::Reconciling };
@@ -189,7 +195,6 @@ fn verdicts(
 /// Whether everything that the instance asks for runs, and if not, whether somebody has to do something.
 fn ready(
     instance: &Instance,
-    observed: &Observed,
     findings: &Findings,
     is_pending: bool,
     parts: &[(ConditionType, Verdict)],
@@ -203,7 +208,7 @@ fn ready(
     if let Some(blocker) = &findings.blocker {
         return (blocker.verdict(instance), true);
     }
-    if let Some(failure) = &observed.memory.failure {
+    if let Some(failure) = &findings.failure {
         let message = format!("{}: {}; it is tried again and again", failure.subject, failure.message);
         // A conflict or an API server that is away mends itself.
         return (Verdict::no(failure.reason, message), failure.reason == "NotAllowed" && failure.times > 1);
@@ -233,7 +238,7 @@ fn ready(
     {
         return (verdict, false);
     }
-    if is_pending {
+    if is_pending || findings.is_waiting {
         return (Verdict::no("Progressing", "the children of the instance are brought to what it says"), false);
     }
     if let Some(problem) = findings.rule_problems.first() {
@@ -267,8 +272,8 @@ fn certificates(findings: &Findings) -> Verdict {
     }
 }
 
-fn rbac(observed: &Observed) -> Verdict {
-    match &observed.memory.failure {
+fn rbac(findings: &Findings) -> Verdict {
+    match &findings.failure {
         Some(failure) if failure.subject.contains("Role") => Verdict::no(failure.reason, &failure.message),
         _ => Verdict::yes(
             "InSync",

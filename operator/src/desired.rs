@@ -9,7 +9,8 @@ mod readiness;
 mod teardown;
 mod webhook;
 
-use portal_crds::{CertificateSource, PortalInstanceStatus};
+use jiff::SignedDuration;
+use portal_crds::PortalInstanceStatus;
 
 use crate::{
     children,
@@ -17,12 +18,13 @@ use crate::{
     instance::{Instance, OperatorSettings},
     names::{INSTANCE_LABEL, MANAGED_BY},
     needs::Needs,
-    object::{Key, Kind},
+    object::{Key, Kind, Object},
     observed::Observed,
     plan::{Plan, Step},
 };
 
 use self::draft::Draft;
+use self::webhook::Webhook;
 
 pub use self::certificates::{Certificates, resolve};
 pub use self::readiness::{EngineState, engine_states};
@@ -45,6 +47,9 @@ const PRUNED: [Kind; 13] = [
     Kind::ServiceAccount,
 ];
 
+/// How long engines go on after the webhook configuration is gone: other API servers hear of it later.
+const LINGER: SignedDuration = SignedDuration::from_secs(5);
+
 /// What is to be done for an instance. `needs` is nothing while not all rules are known.
 pub fn desired(instance: &Instance, needs: Option<&Needs>, observed: &Observed, operator: &OperatorSettings) -> Plan {
     if instance.is_deleted {
@@ -61,6 +66,7 @@ pub fn desired(instance: &Instance, needs: Option<&Needs>, observed: &Observed, 
         }
     }
     findings.contested = draft.contested.clone();
+    findings.failure = draft.failure().cloned();
     let status = conditions::status(instance, observed, &findings, draft.is_pending());
     draft.finish(instance, Some(status))
 }
@@ -85,8 +91,9 @@ fn build(
     }
     let Some(owners) = draft::Owners::of(instance, observed) else { return };
     let owned = |objects: Vec<_>| objects.into_iter().map(|object| owners.own(object)).collect::<Vec<_>>();
+    let leaving = leaving(instance, observed);
     draft.ensure_all(owned(children::accounts(instance)));
-    draft.ensure_all(owned(children::roles(instance)));
+    draft.ensure_all(owned(with_accounts(children::roles(instance), &leaving)));
 
     let certificates = Certificates::judge(instance, observed, operator);
     findings.certificates = Some(certificates.judgement.state.clone());
@@ -103,23 +110,59 @@ fn build(
     for key in certificates.secrets(instance, operator) {
         draft.want(key);
     }
-    if certificates.is_missing {
-        // Pods would wait for it, and nobody could tell why.
-        return;
-    }
 
     draft.ensure_all(owned(children::authorities(instance)));
     draft.ensure_all(owned(children::services(instance)));
     draft.ensure_all(owned(children::budgets(instance)));
-    draft.ensure_all(owned(children::deployments(instance, operator)));
-    draft.ensure_all(owned(children::network_policies(instance)));
 
-    webhook::plan(instance, needs, observed, operator, &certificates, draft, findings);
+    // One that is there comes before pods: API servers trust what pods will show before they show it.
+    let mut webhook = Webhook::new(instance, needs, observed, operator, &certificates, findings);
+    if webhook.is_there() || !instance.layers().admission {
+        webhook.plan(draft, findings);
+    }
+    let deployments = owned(children::deployments(instance, operator));
+    match webhook.pods_may_change(&deployments) {
+        // Without its Secret a pod would wait, and nobody could tell why.
+        Ok(()) if certificates.is_missing => draft.want_all(&deployments),
+        Ok(()) => draft.ensure_all(deployments),
+        Err(moment) => {
+            draft.look_again(moment);
+            draft.want_all(&deployments);
+            findings.is_waiting = true;
+        }
+    }
+    draft.ensure_all(owned(children::network_policies(instance)));
+    if !webhook.is_there() && instance.layers().admission {
+        webhook.plan(draft, findings);
+    }
+    webhook.probe(draft);
 
     findings.monitoring = monitoring(instance, observed, &owners, draft);
-    if findings.engines.iter().all(EngineState::is_rolled_out) {
+    let are_pods_right = findings.engines.iter().all(EngineState::is_rolled_out) && !draft.changes(Kind::Deployment);
+    if are_pods_right && !certificates.is_missing && !findings.is_waiting {
         prune(instance, observed, draft);
     }
+}
+
+/// The accounts of Deployments that go as soon as their successors run. Until then they need what they have.
+fn leaving(instance: &Instance, observed: &Observed) -> Vec<String> {
+    let engines = instance.engines();
+    let deployments = observed.of_kind(Kind::Deployment).filter(|object| is_child(object, instance));
+    let names = deployments.map(|object| object.key.name.clone());
+    names.filter(|name| engines.iter().all(|engine| engine.name != *name)).collect()
+}
+
+/// Roles whose bindings have further accounts.
+fn with_accounts(mut roles: Vec<Object>, accounts: &[String]) -> Vec<Object> {
+    for subjects in roles.iter_mut().filter_map(|object| object.value["subjects"].as_array_mut()) {
+        let Some(first) = subjects.first().cloned() else { continue };
+        subjects.extend(accounts.iter().map(|account| {
+            let mut subject = first.clone();
+            subject["name"] = account.as_str().into();
+            subject
+        }));
+    }
+    roles
 }
 
 /// What Prometheus needs, if its kinds are served.
@@ -150,7 +193,7 @@ fn prune(instance: &Instance, observed: &Observed, draft: &mut Draft<'_>) {
 }
 
 /// Whether an object is one that the operator made for an instance.
-fn is_child(object: &crate::object::Object, instance: &Instance) -> bool {
+fn is_child(object: &Object, instance: &Instance) -> bool {
     object.label(MANAGED_BY.0) == Some(MANAGED_BY.1) && object.label(INSTANCE_LABEL) == Some(&instance.name)
 }
 
@@ -161,11 +204,5 @@ pub(crate) fn status_of(instance: &Instance) -> PortalInstanceStatus {
 
 /// The Secret that pods mount.
 pub fn mounted_secret(instance: &Instance) -> Key {
-    let spec = &instance.spec.certificates;
-    let default = crate::names::leaf_secret(&instance.name);
-    let name = match spec.source {
-        CertificateSource::Operator => default,
-        CertificateSource::CertManager | CertificateSource::Secret => spec.secret_name.clone().unwrap_or(default),
-    };
-    Key::namespaced(Kind::Secret, instance.namespace(), &name)
+    Key::namespaced(Kind::Secret, instance.namespace(), &instance.certificate_secret())
 }

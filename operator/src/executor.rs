@@ -11,30 +11,27 @@ use portal_cluster::{
     holder::{ActError, Holder},
     watch::explain,
 };
-use serde_json::{Value, json};
 use tracing::{info, warn};
 
 use crate::{
-    compare::form_of,
     desired::resolve,
     instance::{Instance, OperatorSettings},
     metrics::{OperatorMetrics, StepResult},
-    names::{FINALIZER, MANAGER, configuration_name},
-    object::{Key, Kind, Object},
-    observed::{Memory, Observed, Probe},
-    plan::{Plan, Step, finalizer_patch},
+    names::MANAGER,
+    object::{Key, Object},
+    observed::{Memory, Observed},
+    plan::{Plan, STATUS, Step},
     probe,
+    request::Request,
     store::Store,
     watches::object_of,
 };
 
 /// Does steps.
 #[derive(Clone)]
-pub struct Executor {
-    /// The way to the API server.
-    pub client: Client,
-    /// Whether this replica may act.
-    pub holder: Holder,
+pub struct Executor<S = Cluster> {
+    /// Where requests go.
+    pub server: S,
     /// Where answers go, so that the next plan knows of them.
     pub store: Store,
     /// Who the operator is.
@@ -43,23 +40,51 @@ pub struct Executor {
     pub metrics: OperatorMetrics,
 }
 
+/// Where requests go: a cluster, or what stands for one in tests.
+pub trait Server {
+    /// The time.
+    fn now(&self) -> Timestamp;
+
+    /// Does a request, if this replica may act. The answer is the object as it is then, if there is one. Whoever gets an error does
+    /// not know whether the request was done.
+    fn act(&self, request: &Request) -> impl Future<Output = Result<Option<Object>, Error>>;
+
+    /// Asks the API server whether it reaches the engine of an instance. An error is for people.
+    fn probe(&self, instance: &str) -> impl Future<Output = Result<(), String>>;
+}
+
+/// A cluster.
+#[derive(Clone)]
+pub struct Cluster {
+    /// The way to the API server.
+    pub client: Client,
+    /// Whether this replica may act.
+    pub holder: Holder,
+    /// The namespace of the operator.
+    pub namespace: String,
+}
+
 /// How long a step may take. The API server waits for other webhooks meanwhile.
 const STEP: Duration = Duration::from_secs(8);
 
 /// Why a step was not done.
 #[derive(Debug, thiserror::Error)]
-enum Error {
+pub enum Error {
+    /// What the API server said, and its code; 0 if it said nothing.
     #[error("{0}")]
     Api(String, u16),
+    /// It may have been done all the same.
     #[error("the API server did not answer within {STEP:?}")]
     TimedOut,
+    /// Another replica acts.
     #[error("this replica does not hold the Lease")]
     NotHeld,
+    /// Nothing was sent.
     #[error("certificates could not be made: {0}")]
     Certificates(#[from] crate::certificates::Error),
 }
 
-impl Executor {
+impl<S: Server> Executor<S> {
     /// Does the steps of a plan until one fails. Returns whether all were done. A plan for no instance has only steps that write
     /// objects.
     pub async fn execute(
@@ -79,12 +104,12 @@ impl Executor {
                     }
                 }
                 (Step::Probe, Some(instance)) => {
-                    self.probe(instance, observed, memory).await;
+                    let answer = self.server.probe(&instance.name).await;
+                    memory.probed(instance, observed, answer, self.server.now());
                     Ok(())
                 }
                 (step, instance) => self.act(instance, observed, step, memory).await,
             };
-            let now = Timestamp::now();
             match done {
                 Ok(()) => {
                     self.metrics.steps.at(&StepResult::Done).inc();
@@ -95,11 +120,16 @@ impl Executor {
                     self.metrics.steps.at(&StepResult::Failed).inc();
                     let (subject, reason) = (step.subject(), error.reason());
                     warn!(instance = name, step = subject, error = %error, "Step failed");
-                    memory.failed(subject, reason, error.to_string(), now);
-                    return false;
+                    memory.failed(subject, reason, error.to_string(), self.server.now());
+                    // Of a status that is not taken nothing else may depend, but for one of an instance that has changed.
+                    if !matches!(step, Step::Status(_)) || matches!(error, Error::Api(_, 409)) {
+                        return false;
+                    }
                 }
             }
         }
+        // What failed once, and nobody has to do any more, has come about in another way.
+        memory.failure.take_if(|failure| !plan.is_held_up && failure.subject != STATUS);
         true
     }
 
@@ -110,105 +140,75 @@ impl Executor {
         step: &Step,
         memory: &mut Memory,
     ) -> Result<(), Error> {
-        let acted = self.holder.act(STEP, |_| self.request(instance, step)).await;
-        let answer = match acted {
-            Ok(answer) => answer?,
-            Err(ActError::TimedOut(_)) => return Err(Error::TimedOut),
-            Err(ActError::NotHeld) => return Err(Error::NotHeld),
+        let known = instance.and_then(|instance| self.store.get(&instance.key()));
+        let Some(request) = Request::of(step, instance, known.as_deref()) else { return Ok(()) };
+        let answer = match (self.server.act(&request).await, &request) {
+            // It is gone, which is what removing the finalizer leads to.
+            (Err(Error::Api(_, 404)), Request::Finalizers(_, _, false)) => None,
+            (Err(Error::Api(_, 404)), Request::Delete(key, uid)) => {
+                self.store.remove(key, uid);
+                None
+            }
+            (Err(error @ Error::Api(_, 409)), Request::Create(object)) => {
+                // It is there, and the watch does not show it: somebody took our label away.
+                if let Ok(Some(found)) = self.server.act(&Request::Get(object.key.clone())).await {
+                    self.store.set(found);
+                }
+                return Err(error);
+            }
+            (answer, _) => answer?,
         };
         info!(instance = instance.map(|instance| &*instance.name), step = step.subject(), "Step done");
-        self.note(step, answer, observed, memory);
+        memory.done(step, answer.as_ref(), observed.now);
+        answer.into_iter().for_each(|object| self.store.set(object));
         Ok(())
     }
+}
 
-    /// Notes what came of a step.
-    fn note(&self, step: &Step, answer: Option<Object>, observed: &Observed, memory: &mut Memory) {
-        if let (Step::Apply(wanted), Some(answer)) = (step, &answer) {
-            match form_of(&answer.value, &wanted.value) {
-                Some(form) => drop(memory.forms.insert(wanted.key.clone(), form)),
-                None => drop(memory.forms.remove(&wanted.key)),
-            }
-        }
-        if let Step::Apply(wanted) | Step::Replace(wanted) | Step::Create(wanted) = step {
-            memory.written(wanted, observed.now);
-        }
-        answer.into_iter().for_each(|object| self.store.set(object));
+impl Server for Cluster {
+    fn now(&self) -> Timestamp {
+        Timestamp::now()
     }
 
-    async fn probe(&self, instance: &Instance, observed: &Observed, memory: &mut Memory) {
-        let key = Key::cluster(Kind::ValidatingWebhookConfiguration, &configuration_name(&instance.name));
-        let answer = probe::ask(&self.client, &self.operator.namespace, &instance.name).await;
-        let now = Timestamp::now();
-        let before = memory.probe.as_ref().and_then(|probe| probe.answered_at);
-        memory.probe = Some(Probe {
-            at: now,
-            configuration: observed.get(&key).map(|found| found.uid().to_owned()).unwrap_or_default(),
-            answered_at: if answer.is_ok() { Some(now) } else { before },
-            answer,
-        });
+    async fn act(&self, request: &Request) -> Result<Option<Object>, Error> {
+        match self.holder.act(STEP, |_| self.send(request)).await {
+            Ok(answer) => answer,
+            Err(ActError::TimedOut(_)) => Err(Error::TimedOut),
+            Err(ActError::NotHeld) => Err(Error::NotHeld),
+        }
     }
 
-    async fn request(&self, instance: Option<&Instance>, step: &Step) -> Result<Option<Object>, Error> {
-        match (step, instance) {
-            (Step::Status(status), Some(instance)) => {
-                let wanted = serde_json::to_value(status).unwrap_or_default();
-                let patch = json!({
-                    "metadata": { "resourceVersion": instance.resource_version },
-                    "status": merge_patch(&instance.status, &wanted),
-                });
-                let api = self.api(&instance.key());
-                let answer = api.patch_status(&instance.name, &PatchParams::default(), &Patch::Merge(patch)).await;
-                self.answered("patch", &instance.key(), answer)
+    async fn probe(&self, instance: &str) -> Result<(), String> {
+        probe::ask(&self.client, &self.namespace, instance).await
+    }
+}
+
+impl Cluster {
+    async fn send(&self, request: &Request) -> Result<Option<Object>, Error> {
+        let key = request.key();
+        let (api, name) = (self.api(key), &*key.name);
+        let (verb, answer) = match request {
+            Request::Get(_) => ("get", api.get(name).await),
+            Request::Status(_, patch) => {
+                ("patch", api.patch_status(name, &PatchParams::default(), &Patch::Merge(patch)).await)
             }
-            (Step::Keep(keep), Some(instance)) => {
-                let key = instance.key();
-                let Some(known) = self.store.get(&key) else { return Ok(None) };
-                let patch = finalizer_patch(&known.value, FINALIZER, *keep);
-                let answer = self.api(&key).patch(&key.name, &PatchParams::default(), &Patch::Merge(patch)).await;
-                match self.answered("patch", &key, answer) {
-                    // It is gone, which is what removing the finalizer leads to.
-                    Err(Error::Api(_, 404)) if !keep => Ok(None),
-                    answered => answered,
-                }
+            Request::Finalizers(_, patch, _) => {
+                ("patch", api.patch(name, &PatchParams::default(), &Patch::Merge(patch)).await)
             }
-            (Step::Apply(object), _) => {
+            Request::Apply(object) => {
                 let parameters = PatchParams::apply(MANAGER).force();
-                let answer =
-                    self.api(&object.key).patch(&object.key.name, &parameters, &Patch::Apply(&object.value)).await;
-                self.answered("apply", &object.key, answer)
+                ("apply", api.patch(name, &parameters, &Patch::Apply(&object.value)).await)
             }
-            (Step::Create(object), _) => {
-                let answer = self.api(&object.key).create(&PostParams::default(), &dynamic(object)).await;
-                match self.answered("create", &object.key, answer) {
-                    // It is there, and the watch does not show it: somebody took our label away.
-                    Err(error @ Error::Api(_, 409)) => {
-                        let found = self.api(&object.key).get(&object.key.name).await;
-                        if let Ok(Some(found)) = self.answered("get", &object.key, found) {
-                            self.store.set(found);
-                        }
-                        Err(error)
-                    }
-                    answered => answered,
-                }
-            }
-            (Step::Replace(object), _) => {
-                let answer =
-                    self.api(&object.key).replace(&object.key.name, &PostParams::default(), &dynamic(object)).await;
-                self.answered("update", &object.key, answer)
-            }
-            (Step::Delete(key, uid), _) => {
+            Request::Create(object) => ("create", api.create(&PostParams::default(), &dynamic(object)).await),
+            Request::Replace(object) => ("update", api.replace(name, &PostParams::default(), &dynamic(object)).await),
+            Request::Delete(_, uid) => {
                 let preconditions = Preconditions { uid: Some(uid.clone()), resource_version: None };
                 let parameters = DeleteParams { preconditions: Some(preconditions), ..DeleteParams::background() };
-                let answer = self.api(key).delete(&key.name, &parameters).await;
-                match answer {
-                    Ok(_) => {}
-                    Err(kube::Error::Api(status)) if status.code == 404 => self.store.remove(key, uid),
-                    Err(error) => return Err(Error::of("delete", key, &error)),
-                }
-                Ok(None)
+                let answer = api.delete(name, &parameters).await;
+                return answer.map(|_| None).map_err(|error| Error::of("delete", key, &error));
             }
-            (Step::Status(_) | Step::Keep(_) | Step::Certificate(_) | Step::Probe, _) => Ok(None),
-        }
+        };
+        answer.map(|object| Some(object_of(key.kind, object))).map_err(|error| Error::of(verb, key, &error))
     }
 
     fn api(&self, key: &Key) -> Api<DynamicObject> {
@@ -217,15 +217,6 @@ impl Executor {
             Some(namespace) => Api::namespaced_with(self.client.clone(), namespace, &resource),
             None => Api::all_with(self.client.clone(), &resource),
         }
-    }
-
-    fn answered(
-        &self,
-        verb: &str,
-        key: &Key,
-        answer: Result<DynamicObject, kube::Error>,
-    ) -> Result<Option<Object>, Error> {
-        answer.map(|object| Some(object_of(key.kind, object))).map_err(|error| Error::of(verb, key, &error))
     }
 }
 
@@ -250,28 +241,6 @@ impl Error {
     }
 }
 
-/// The patch that makes one value of another.
-fn merge_patch(before: &Value, after: &Value) -> Value {
-    let (Some(before), Some(after)) = (before.as_object(), after.as_object()) else { return after.clone() };
-    let gone = before.keys().filter(|key| !after.contains_key(*key)).map(|key| (key.clone(), Value::Null));
-    let there = after.iter().map(|(key, value)| {
-        let value = before.get(key).map_or_else(|| value.clone(), |before| merge_patch(before, value));
-        (key.clone(), value)
-    });
-    there.chain(gone).collect()
-}
-
 fn dynamic(object: &Object) -> DynamicObject {
     serde_json::from_value(object.value.clone()).expect("an object has a kind and metadata")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_merge_patch_removes_what_is_gone() {
-        let (before, after) = (json!({"a": {"x": 1, "y": 2}, "b": [1]}), json!({"a": {"x": 1}, "c": 3}));
-        assert_eq!(merge_patch(&before, &after), json!({"a": {"x": 1, "y": null}, "b": null, "c": 3}));
-    }
 }

@@ -1,10 +1,10 @@
 //! A `PortalInstance` as the operator takes it.
 
 use portal_core::layers::Layers;
-use portal_crds::{InstanceSpec, Mode, PortalInstance};
+use portal_crds::{CertificateSource, CertificatesSpec, InstanceSpec, Mode, PortalInstance};
 use serde_json::Value;
 
-use crate::names::{COMBINED, FINALIZER, PAUSED, engine};
+use crate::names::{self, COMBINED, FINALIZER, PAUSED, engine};
 use crate::object::{Key, Kind, Object};
 
 /// A `PortalInstance` as the operator takes it.
@@ -119,6 +119,17 @@ impl Instance {
             .filter(|(_, layers, _)| runs(layers))
             .map(|(layer, layers, replicas)| make(layer, layers, replicas))
             .collect()
+    }
+
+    /// The name of the Secret with the certificate.
+    pub fn certificate_secret(&self) -> String {
+        let CertificatesSpec { source, secret_name, .. } = &self.spec.certificates;
+        match (source, secret_name) {
+            (CertificateSource::CertManager | CertificateSource::Secret, Some(name)) => name.clone(),
+            // Not the operator's own: cert-manager would write over what pods show, before any API server trusts what it writes.
+            (CertificateSource::CertManager, None) => names::issued_secret(&self.name),
+            (CertificateSource::Operator | CertificateSource::Secret, _) => names::leaf_secret(&self.name),
+        }
     }
 
     /// The owner reference of what goes with the instance.

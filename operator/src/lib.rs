@@ -21,6 +21,7 @@ pub mod compare;
 pub mod conditions;
 pub mod desired;
 pub mod plan;
+pub mod request;
 
 pub mod metrics;
 pub mod probe;
@@ -28,7 +29,11 @@ pub mod shown;
 pub mod store;
 
 pub mod executor;
+pub mod view;
 pub mod watches;
 
 mod caretaker;
 pub mod run;
+
+#[cfg(test)]
+mod simulation;

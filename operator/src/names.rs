@@ -64,6 +64,11 @@ pub fn leaf_secret(instance: &str) -> String {
     format!("{}-tls", configuration_name(instance))
 }
 
+/// The Secret that cert-manager writes unless the instance names another one, in the engine's namespace.
+pub fn issued_secret(instance: &str) -> String {
+    format!("{}-issued-tls", configuration_name(instance))
+}
+
 /// The Secret with the authority, in the operator's namespace.
 pub fn authority_secret(instance: &str) -> String {
     format!("{}-ca", configuration_name(instance))

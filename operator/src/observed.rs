@@ -6,9 +6,11 @@ use std::sync::Arc;
 
 use jiff::{SignedDuration, Timestamp};
 
-use crate::compare::Form;
+use crate::compare::{Form, form_of};
 use crate::instance::Instance;
+use crate::names::configuration_name;
 use crate::object::{Key, Kind, Object};
+use crate::plan::Step;
 
 /// What is known when a plan is made for an instance.
 #[derive(Clone, Debug)]
@@ -115,8 +117,38 @@ impl Observed {
 }
 
 impl Memory {
+    /// Notes what came of a step that was done: the object as the API server has it, if it has told.
+    pub fn done(&mut self, step: &Step, answer: Option<&Object>, now: Timestamp) {
+        if let (Step::Apply(wanted), Some(answer)) = (step, answer) {
+            match form_of(answer, wanted) {
+                Some(form) => drop(self.forms.insert(wanted.key.clone(), form)),
+                None => drop(self.forms.remove(&wanted.key)),
+            }
+        }
+        if let Step::Apply(wanted) | Step::Replace(wanted) | Step::Create(wanted) = step {
+            self.written(wanted, now);
+        }
+    }
+
+    /// Notes whether the engine answered through the API server.
+    pub fn probed(&mut self, instance: &Instance, observed: &Observed, answer: Result<(), String>, now: Timestamp) {
+        let key = Key::cluster(Kind::ValidatingWebhookConfiguration, &configuration_name(&instance.name));
+        let before = self.probe.as_ref().and_then(|probe| probe.answered_at);
+        self.probe = Some(Probe {
+            at: now,
+            configuration: observed.get(&key).map(|found| found.uid().to_owned()).unwrap_or_default(),
+            answered_at: if answer.is_ok() { Some(now) } else { before },
+            answer,
+        });
+    }
+
+    /// Notes whether there is a webhook configuration.
+    pub fn saw(&mut self, is_there: bool, now: Timestamp) {
+        self.gone_since = (!is_there).then(|| self.gone_since.unwrap_or(now));
+    }
+
     /// Notes that an object was written. It is a repair if the same was written before.
-    pub fn written(&mut self, wanted: &Object, now: Timestamp) {
+    fn written(&mut self, wanted: &Object, now: Timestamp) {
         let hash = hash_of(wanted);
         let before = self.repairs.get(&wanted.key);
         let in_a_row = before.filter(|before| before.wanted == hash && now.duration_since(before.at) < ROW);

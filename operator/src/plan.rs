@@ -2,7 +2,6 @@
 
 use jiff::Timestamp;
 use portal_crds::PortalInstanceStatus;
-use serde_json::Value;
 
 use crate::certificates::Action;
 use crate::object::{Key, Object};
@@ -14,6 +13,8 @@ pub struct Plan {
     pub steps: Vec<Step>,
     /// When to plan again although nothing is known to have changed.
     pub look_again: Option<Timestamp>,
+    /// Whether a step that has failed waits for its time, with what would come after it. If not, nobody has to do it any more.
+    pub is_held_up: bool,
 }
 
 /// One request to the API server.
@@ -37,11 +38,14 @@ pub enum Step {
     Probe,
 }
 
+/// What a step that writes the status is about.
+pub const STATUS: &str = "the status";
+
 impl Step {
     /// Which object the step writes, for people and for the memory of what failed.
     pub fn subject(&self) -> String {
         match self {
-            Step::Status(_) => "the status".to_owned(),
+            Step::Status(_) => STATUS.to_owned(),
             Step::Keep(_) => "the finalizer".to_owned(),
             Step::Apply(object) | Step::Create(object) | Step::Replace(object) => object.key.to_string(),
             Step::Delete(key, _) => key.to_string(),
@@ -54,15 +58,4 @@ impl Step {
     pub fn is_write(&self) -> bool {
         !matches!(self, Step::Probe)
     }
-}
-
-/// The patch by which the finalizer comes or goes, of the version of the instance that was seen.
-pub fn finalizer_patch(object: &Value, finalizer: &str, keep: bool) -> Value {
-    let known = object["metadata"]["finalizers"].as_array().cloned().unwrap_or_default();
-    let mut finalizers: Vec<Value> = known.into_iter().filter(|name| name != finalizer).collect();
-    if keep {
-        finalizers.push(finalizer.into());
-    }
-    let version = &object["metadata"]["resourceVersion"];
-    serde_json::json!({ "metadata": { "finalizers": finalizers, "resourceVersion": version } })
 }

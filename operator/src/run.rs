@@ -24,7 +24,7 @@ use tracing::{error, info};
 
 use crate::{
     caretaker::{Caretaker, Surroundings},
-    executor::Executor,
+    executor::{Cluster, Executor},
     instance::OperatorSettings,
     metrics::OperatorMetrics,
     object::Kind,
@@ -119,8 +119,7 @@ where
     tasks.spawn(join(task));
     tasks.spawn(holder::follow(holder.clone(), runtime.clone()));
     let executor = Executor {
-        client: runtime.client.clone(),
-        holder,
+        server: Cluster { client: runtime.client.clone(), holder, namespace: settings.operator.namespace.clone() },
         store: store.clone(),
         operator: settings.operator.clone(),
         metrics: operator_metrics,

@@ -157,7 +157,7 @@ impl Source {
         Source { kind, namespace: Some(namespace.to_owned()) }
     }
 
-    fn covers(&self, key: &Key) -> bool {
+    pub(crate) fn covers(&self, key: &Key) -> bool {
         key.kind == self.kind && self.namespace.as_ref().is_none_or(|own| key.namespace.as_ref() == Some(own))
     }
 }

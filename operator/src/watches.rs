@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ManagedFieldsEntry;
 use kube::{
     Api, Resource,
     api::{ApiResource, DynamicObject},
@@ -21,7 +22,7 @@ use portal_core::rule::{load::RuleKind, source::RuleId};
 use tokio::sync::{mpsc, watch};
 
 use crate::{
-    names::MANAGED_BY,
+    names::{MANAGED_BY, MANAGER},
     needs::{Known, Rules},
     object::{Kind, Object},
     store::{Source, SourceState, Store},
@@ -87,13 +88,21 @@ pub async fn follow(runtime: Runtime, store: Store, source: Source) {
 }
 
 /// Whether somebody else makes objects of a kind that the operator has to see.
-fn is_of_others(kind: Kind) -> bool {
+pub(crate) fn is_of_others(kind: Kind) -> bool {
     matches!(kind, Kind::PortalInstance | Kind::Namespace | Kind::Secret | Kind::ConfigMap)
 }
 
-/// An object without what nobody reads.
+/// An object without what nobody reads. Of who wrote which field, it is kept what the operator has applied.
 pub fn object_of(kind: Kind, mut object: DynamicObject) -> Object {
-    object.metadata.managed_fields = None;
+    object.metadata.managed_fields.take_if(|entries| {
+        let is_applied = |entry: &ManagedFieldsEntry| {
+            entry.manager.as_deref() == Some(MANAGER)
+                && entry.operation.as_deref() == Some("Apply")
+                && entry.subresource.is_none()
+        };
+        entries.retain(is_applied);
+        entries.is_empty()
+    });
     Object::of(kind, &object)
 }
 

@@ -2,13 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use portal_crds::{CertificateSource, PullPolicy, Spread, Toleration};
+use portal_crds::{PullPolicy, Spread, Toleration};
 use serde_json::{Value, json};
 
 use crate::children::{amounts, flags};
 use crate::instance::{Engine, Instance, OperatorSettings};
 use crate::names::{
-    self, ADMISSION_LABEL, INSTANCE_LABEL, LAYER_LABEL, METRICS_PORT, WEBHOOK_PORT, configuration_name, leaf_secret,
+    self, ADMISSION_LABEL, INSTANCE_LABEL, LAYER_LABEL, METRICS_PORT, WEBHOOK_PORT, configuration_name,
 };
 
 /// Where the certificate is, the authorities that came without it, those of the API server, the token for other replicas, and the rules of
@@ -85,7 +85,7 @@ fn container(instance: &Instance, engine: &Engine, operator: &OperatorSettings, 
     };
     let webhook = engine.layers.admission.then(|| port(WEBHOOK_PORT, spec.admission.port));
     let ports: Vec<Value> = webhook.into_iter().chain([port(METRICS_PORT.0, METRICS_PORT.1)]).collect();
-    let of_pod = |name: &str, path: &str| json!({ "name": name, "valueFrom": { "fieldRef": { "fieldPath": path } } });
+    let of_pod = |name: &str, path: &str| json!({ "name": name, "valueFrom": { "fieldRef": { "apiVersion": "v1", "fieldPath": path } } });
     let asked = |path: &str, period: u32, timeout: u32, failures: u32| {
         json!({
             "httpGet": { "path": path, "port": METRICS_PORT.0 },
@@ -131,7 +131,7 @@ fn volumes(instance: &Instance, engine: &Engine) -> (Vec<Value>, Vec<Value>) {
         mounts.push(json!({ "name": name, "mountPath": path, "readOnly": true }));
     };
     let authorities_only = json!([{ "key": "ca.crt", "path": "ca.crt" }]);
-    let mut leaf = json!({ "secretName": certificate_secret(instance) });
+    let mut leaf = json!({ "secretName": instance.certificate_secret() });
     if !engine.layers.admission {
         leaf["items"] = authorities_only.clone();
     }
@@ -154,15 +154,6 @@ fn volumes(instance: &Instance, engine: &Engine) -> (Vec<Value>, Vec<Value>) {
         add(&format!("rules-{number}"), &format!("{RULES}/{name}"), "configMap", says);
     }
     (volumes, mounts)
-}
-
-/// The Secret with the certificate.
-fn certificate_secret(instance: &Instance) -> String {
-    let certificates = &instance.spec.certificates;
-    match (certificates.source, &certificates.secret_name) {
-        (CertificateSource::CertManager | CertificateSource::Secret, Some(name)) => name.clone(),
-        _ => leaf_secret(&instance.name),
-    }
 }
 
 /// On which nodes pods run, and in which network.

@@ -11,7 +11,7 @@ use crate::{
     instance::Instance,
     names::configuration_name,
     object::{Key, Kind, Object},
-    observed::Observed,
+    observed::{Failure, Observed},
     plan::{Plan, Step},
 };
 
@@ -71,6 +71,18 @@ impl<'a> Draft<'a> {
     /// Says that an object stays if it is there.
     pub(super) fn want(&mut self, key: Key) {
         self.wanted.insert(key);
+    }
+
+    pub(super) fn want_all(&mut self, objects: &[Object]) {
+        self.wanted.extend(objects.iter().map(|object| object.key.clone()));
+    }
+
+    /// Whether a step writes an object of a kind.
+    pub(super) fn changes(&self, kind: Kind) -> bool {
+        self.steps.iter().any(|step| match step {
+            Step::Apply(object) | Step::Create(object) | Step::Replace(object) => object.key.kind == kind,
+            _ => false,
+        })
     }
 
     pub(super) fn is_wanted(&self, key: &Key) -> bool {
@@ -155,14 +167,22 @@ impl<'a> Draft<'a> {
     /// A plan for what belongs to no instance. The step that has failed waits for its time, and so does what comes after it.
     pub(super) fn finish_shared(mut self) -> Plan {
         let now = self.observed.now;
-        if let Some(failure) = self.observed.memory.failure.as_ref().filter(|failure| failure.until > now)
+        let mut is_held_up = false;
+        if let Some(failure) = self.failure().filter(|failure| failure.until > now)
             && let Some(place) = self.steps.iter().position(|step| step.subject() == failure.subject)
         {
-            self.steps.truncate(place);
             self.moments.push(failure.until);
+            self.steps.truncate(place);
+            is_held_up = true;
         }
         self.moments.push(now + NOW_AND_THEN);
-        Plan { steps: self.steps, look_again: self.moments.into_iter().min() }
+        Plan { steps: self.steps, look_again: self.moments.into_iter().min(), is_held_up }
+    }
+
+    /// The step that has failed, if it has to be done still.
+    pub(super) fn failure(&self) -> Option<&'a Failure> {
+        let failure = self.observed.memory.failure.as_ref();
+        failure.filter(|failure| self.steps.iter().any(|step| step.subject() == failure.subject))
     }
 }
 

@@ -1,8 +1,6 @@
 //! The end of an instance: first what asks for answers, then, when nobody asks any more, what answers.
 
-use jiff::SignedDuration;
-
-use super::{PRUNED, draft::Draft, is_child};
+use super::{LINGER, PRUNED, draft::Draft, is_child};
 use crate::{
     instance::{Instance, OperatorSettings},
     names::configuration_name,
@@ -10,9 +8,6 @@ use crate::{
     observed::Observed,
     plan::{Plan, Step},
 };
-
-/// How long engines go on after the webhook configuration is gone: other API servers hear of it later.
-const LINGER: SignedDuration = SignedDuration::from_secs(5);
 
 pub(super) fn plan(instance: &Instance, observed: &Observed, operator: &OperatorSettings) -> Plan {
     let mut draft = Draft::new(observed);
