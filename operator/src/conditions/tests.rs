@@ -80,6 +80,7 @@ fn check(mut scene: Scene, expected: &[(&str, &str, &str)]) {
     }
     let mut findings = Findings::new(&instance, None, &scene.observed, &operator());
     rolled_out(&mut findings);
+    findings.failure = scene.observed.memory.failure.clone();
     (scene.change)(&mut findings);
     let status = status(&instance, &scene.observed, &findings, scene.is_pending);
     assert_eq!(status.observed_generation, 3);
