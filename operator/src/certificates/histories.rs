@@ -362,7 +362,14 @@ impl History {
     fn note(&mut self, what: impl FnOnce() -> String) {
         if let Some(log) = &mut self.log {
             let (time, clock): (Time, Timestamp) = (self.cluster.time, self.cluster.clock());
-            *log += &format!("{}d {:02}:{:02}:{:02} ({clock}): {}\n", time / DAY, time / HOUR % 24, time / MINUTE % 60, time % MINUTE, what());
+            *log += &format!(
+                "{}d {:02}:{:02}:{:02} ({clock}): {}\n",
+                time / DAY,
+                time / HOUR % 24,
+                time / MINUTE % 60,
+                time % MINUTE,
+                what()
+            );
         }
     }
 }
@@ -384,7 +391,7 @@ fn check(seeds: Range<u64>) {
 
 #[test]
 fn whatever_a_pod_serves_is_trusted() {
-    let seeds = share::seeds(100, 5_000);
+    let seeds = share::seeds(100, 3_000);
     let middle = seeds.start + (seeds.end - seeds.start) / 2;
     std::thread::scope(|scope| {
         let other = scope.spawn(|| check(middle..seeds.end));

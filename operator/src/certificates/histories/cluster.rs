@@ -202,7 +202,8 @@ impl Cluster {
                 if random.u64(..CHECKED_AGAIN) == 0 {
                     let names = &self.names[..1];
                     let authorities = read::readable(&config.bundle);
-                    let verified = trust::verify(std::slice::from_ref(&certificate.der), &authorities, names, now).is_ok();
+                    let verified =
+                        trust::verify(std::slice::from_ref(&certificate.der), &authorities, names, now).is_ok();
                     if verified != is_trusted {
                         return Err(format!("the library says {verified}, and we say {is_trusted}"));
                     }

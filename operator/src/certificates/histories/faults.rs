@@ -42,9 +42,30 @@ impl Fault {
     pub(super) fn any(random: &mut Rng) -> Fault {
         use Fault::*;
         let all = [
-            PodRestarts, PodIsReplaced, PodIsReplaced, PodIsSilent, KubeletIsStuck, OperatorSleeps, OtherNames, OtherValidity, OtherValidity,
-            AuthorityDeleted, LeafDeleted, BothDeleted, AllDeleted, ConfigDeleted, AuthorityGarbage, LeafGarbage, AuthorityFlipped,
-            LeafFlipped, LeafForeign, LeafRestored, BundleEdited, ClockForward, ClockBack, LongPause,
+            PodRestarts,
+            PodIsReplaced,
+            PodIsReplaced,
+            PodIsSilent,
+            KubeletIsStuck,
+            OperatorSleeps,
+            OtherNames,
+            OtherValidity,
+            OtherValidity,
+            AuthorityDeleted,
+            LeafDeleted,
+            BothDeleted,
+            AllDeleted,
+            ConfigDeleted,
+            AuthorityGarbage,
+            LeafGarbage,
+            AuthorityFlipped,
+            LeafFlipped,
+            LeafForeign,
+            LeafRestored,
+            BundleEdited,
+            ClockForward,
+            ClockBack,
+            LongPause,
         ];
         random.choice(all).unwrap()
     }
@@ -105,9 +126,9 @@ impl History {
             Fault::LeafGarbage => self.change(Secret::Leaf, |random, text| {
                 *text = text[..random.usize(..text.len() / 2)].to_vec();
             }),
-            Fault::AuthorityFlipped => self.change(Secret::Authority, flip),
+            Fault::AuthorityFlipped => self.change(Secret::Authority, |random, text| flip(random, text)),
             Fault::LeafFlipped => {
-                self.change(Secret::Leaf, flip);
+                self.change(Secret::Leaf, |random, text| flip(random, text));
                 breaks_trust = true;
             }
             Fault::LeafForeign => {
@@ -144,7 +165,8 @@ impl History {
             }
         }
         breaks_trust |= matches!(fault, Fault::ClockForward | Fault::ClockBack | Fault::LongPause);
-        let breaks_pods = !matches!(fault, Fault::PodIsSilent | Fault::KubeletIsStuck | Fault::OtherNames | Fault::OtherValidity);
+        let breaks_pods =
+            !matches!(fault, Fault::PodIsSilent | Fault::KubeletIsStuck | Fault::OtherNames | Fault::OtherValidity);
         let stuck_until = self.cluster.pods.iter().map(|pod| pod.stuck_until).max().unwrap_or(now);
         let healed = now.max(self.operator_sleeps_until).max(stuck_until) + HEALED;
         if breaks_trust || was_untrusted {
@@ -202,7 +224,7 @@ impl History {
     }
 }
 
-fn flip(random: &mut Rng, text: &mut Vec<u8>) {
+fn flip(random: &mut Rng, text: &mut [u8]) {
     let position = random.usize(..text.len());
     text[position] = random.choice(*b"ABCDwxyz0189+/").unwrap();
 }
