@@ -391,7 +391,7 @@ fn check(seeds: Range<u64>) {
 
 #[test]
 fn whatever_a_pod_serves_is_trusted() {
-    let seeds = share::seeds(100, 5_000);
+    let seeds = share::seeds(100, 3_000);
     let middle = seeds.start + (seeds.end - seeds.start) / 2;
     std::thread::scope(|scope| {
         let other = scope.spawn(|| check(middle..seeds.end));

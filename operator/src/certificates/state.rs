@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use super::{
     Action, Served,
     decide::{Trusted, View},
-    read::Leaf,
+    read::{Certificate, Leaf},
 };
 
 /// What the condition `CertificatesReady` says, and when certificates end.
@@ -145,7 +145,7 @@ fn missing(view: &View<'_>, action: Option<Action>) -> (bool, Reason, String) {
     (false, Reason::WaitingForApiServers, message)
 }
 
-pub(super) fn out_of_time(certificate: &super::read::Certificate, now: Timestamp) -> String {
+pub(super) fn out_of_time(certificate: &Certificate, now: Timestamp) -> String {
     if certificate.has_expired(now) {
         format!("it has expired at {}", certificate.until)
     } else {
@@ -168,8 +168,45 @@ fn seconds(moment: Timestamp) -> Timestamp {
     Timestamp::from_second(moment.as_second()).unwrap_or(moment)
 }
 
+impl Reason {
+    /// Every reason, for whoever has to know them all.
+    pub const ALL: [Reason; 17] = [
+        Reason::Valid,
+        Reason::RotatingAuthority,
+        Reason::WaitingForPods,
+        Reason::Issuing,
+        Reason::WaitingForApiServers,
+        Reason::ExpiresSoon,
+        Reason::SecretMissing,
+        Reason::WaitingForCertManager,
+        Reason::CertificateUnreadable,
+        Reason::KeyUnreadable,
+        Reason::KeyMismatch,
+        Reason::NameNotCovered,
+        Reason::NotYetValid,
+        Reason::Expired,
+        Reason::AuthorityMissing,
+        Reason::AuthorityUnreadable,
+        Reason::NotTrusted,
+    ];
+}
+
 impl fmt::Display for Reason {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Debug::fmt(self, formatter)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_reason_is_explained() {
+        let page = include_str!("../../../docs/operator/certificate-management.md");
+        for (index, reason) in Reason::ALL.into_iter().enumerate() {
+            assert!(page.contains(&format!("| `{reason}` |")), "{reason} is not in the table of the page");
+            assert_eq!(reason as usize, index, "each is there once");
+        }
     }
 }

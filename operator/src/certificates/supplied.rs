@@ -1,7 +1,10 @@
 //! Certificates that somebody else issues: a person, or cert-manager.
 
+#[cfg(test)]
+mod tests;
+
 use jiff::{SignedDuration, Timestamp};
-use rustls_pki_types::CertificateDer;
+use rustls_pki_types::{CertificateDer, pem::PemObject as _};
 
 use super::{
     ASK_AGAIN, Data, Judgement, Published, Reason, Served, State,
@@ -98,7 +101,7 @@ fn told(supplied: &Supplied<'_>, good: &Good) -> (bool, Reason, String) {
         return (true, Reason::Valid, format!("the certificate in the Secret {secret} is valid until {until}"));
     }
     let help = match supplied.source {
-        Source::CertManager => format!("cert-manager should have renewed it: kubectl describe certificate {secret}"),
+        Source::CertManager => "cert-manager should have renewed it: kubectl describe certificates".to_owned(),
         Source::Secret => "write a new one into it".to_owned(),
     };
     (true, Reason::ExpiresSoon, format!("the certificate in the Secret {secret} is valid only until {until}: {help}"))
@@ -112,7 +115,7 @@ fn check(supplied: &Supplied<'_>) -> Result<Good, Problem> {
         return Err(match supplied.source {
             Source::CertManager => Problem(
                 Reason::WaitingForCertManager,
-                format!("cert-manager has not written the Secret {secret} yet: kubectl describe certificate {secret}"),
+                format!("cert-manager has not written the Secret {secret} yet: kubectl describe certificates"),
             ),
             Source::Secret => Problem(
                 Reason::SecretMissing,
@@ -195,9 +198,8 @@ fn authorities(supplied: &Supplied<'_>) -> Result<Vec<Certificate>, Problem> {
         }
     };
     // Whoever reads it later, the API server and other replicas, takes all of it or nothing.
-    let found: Result<Vec<_>, _> = rustls_pki_types::pem::PemObject::pem_slice_iter(text).collect();
     let found: Option<Vec<_>> =
-        found.ok().and_then(|found: Vec<CertificateDer<'_>>| found.into_iter().map(Certificate::read).collect());
+        CertificateDer::pem_slice_iter(text).map(|found| Certificate::read(found.ok()?)).collect();
     found.filter(|found| !found.is_empty()).ok_or_else(|| {
         let message = format!("{place} cannot be read: it takes certificates in PEM, one behind the other");
         Problem(Reason::AuthorityUnreadable, message)

@@ -471,14 +471,14 @@ fn a_leaf_that_comes_with_its_authority_is_trusted_and_replaced() {
         &mut scene,
         HOUR,
         expect![[r#"
-        24h ShareBundle AB
-        24h Issue AB
-        24h published AB
-        24h 1m pods follow AB
-        24h 5m ShareBundle A
-        24h 5m published A
-        24h 6m pods follow A
-    "#]],
+            24h ShareBundle AB
+            24h Issue AB
+            24h published AB
+            24h 1m pods follow AB
+            24h 5m ShareBundle A
+            24h 5m published A
+            24h 6m pods follow A
+        "#]],
     );
 }
 
@@ -609,7 +609,7 @@ fn certificates_say_what_they_are_for() {
         let issuer = signed.get_extension::<AuthorityKeyIdentifier>().unwrap().unwrap().1;
         let usage = signed.get_extension::<ExtendedKeyUsage>().unwrap().map(|(_, ExtendedKeyUsage(usage))| usage);
         let lines = format!(
-            "{} by {}\n{} to {}\n{:?}\n{:?}\n{:?}\nserial number of {} bytes\n",
+            "{} by {}\n{} to {}\n{:?}\n{:?}\n{:?}\n",
             signed.subject(),
             signed.issuer(),
             validity.not_before,
@@ -617,8 +617,9 @@ fn certificates_say_what_they_are_for() {
             signed.get_extension::<BasicConstraints>().unwrap().unwrap(),
             signed.get_extension::<KeyUsage>().unwrap().unwrap(),
             usage,
-            signed.serial_number().as_bytes().len(),
         );
+        // All of the hash of a random key, but for zeros in front.
+        assert!((16..=20).contains(&signed.serial_number().as_bytes().len()));
         (lines, identifier.0, issuer.key_identifier.unwrap(), signed.serial_number().clone())
     };
     let (first, next) = (show(&authority["ca.crt"]), show(&authority["next.crt"]));
@@ -635,13 +636,11 @@ fn certificates_say_what_they_are_for() {
         (true, BasicConstraints { ca: true, path_len_constraint: Some(0) })
         (true, KeyUsage(FlagSet(KeyCertSign | CRLSign)))
         None
-        serial number of 20 bytes
         CN=portal.portal-system.svc by CN=Portal authority 2027-01-01 NUMBER
         2026-12-31T23:00:00Z to 2027-01-31T00:00:00Z
         (true, BasicConstraints { ca: false, path_len_constraint: None })
         (true, KeyUsage(FlagSet(DigitalSignature)))
         Some([ObjectIdentifier(1.3.6.1.5.5.7.3.1)])
-        serial number of 20 bytes
     "#]]
     .assert_eq(&format!("{}{}", first.0, leaf.0).replace(&number, "NUMBER"));
     let all: std::collections::BTreeSet<_> =
@@ -664,7 +663,7 @@ fn no_secret_is_too_strange() {
     for (secret, key) in
         [(authority, "ca.crt"), (authority, "ca.key"), (leaf, "tls.crt"), (leaf, "tls.key"), (leaf, "ca.crt")]
     {
-        for position in (0..secret[key].len()).step_by(7) {
+        for position in (0..secret[key].len()).step_by(31) {
             for is_cut in [false, true] {
                 let mut data = secret.clone();
                 let text = data.get_mut(key).unwrap();
@@ -702,29 +701,4 @@ fn a_time_between_two_seconds_is_a_time() {
     scene.now = "2027-01-01T00:00:00.999Z".parse::<Timestamp>().unwrap();
     while scene.step().is_some() {}
     assert_eq!(scene.judge().action, None);
-}
-
-#[test]
-fn zz_speed() {
-    let scene = Scene::running();
-    let start = std::time::Instant::now();
-    for _ in 0..200 {
-        std::hint::black_box(scene.judge());
-    }
-    println!("judge {:?}", start.elapsed() / 200);
-    let start = std::time::Instant::now();
-    for _ in 0..200 {
-        std::hint::black_box(read::Known::read(&scene.given()));
-    }
-    println!("read {:?}", start.elapsed() / 200);
-    let start = std::time::Instant::now();
-    for _ in 0..200 {
-        std::hint::black_box(perform(Action::Issue, &scene.given()).unwrap());
-    }
-    println!("perform {:?}", start.elapsed() / 200);
-    let start = std::time::Instant::now();
-    for _ in 0..200 {
-        std::hint::black_box(rcgen::KeyPair::generate().unwrap());
-    }
-    println!("key {:?}", start.elapsed() / 200);
 }

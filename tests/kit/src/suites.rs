@@ -136,6 +136,7 @@ fn faults() -> Vec<Suite> {
         program("properties", "pure", "properties::"),
         program("quantities", "pure", "conformance::quantities::"),
         program("elections", "portal_cluster", "holder::election::histories::"),
+        program("certificates", "portal_operator", "certificates::histories::"),
         program("storms", "cluster", "core::fault_proxy::storms::"),
         program("histories", "cluster", "engine::histories::"),
         program("caches", "cluster", "engine::caches::"),

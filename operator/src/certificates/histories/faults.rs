@@ -126,9 +126,9 @@ impl History {
             Fault::LeafGarbage => self.change(Secret::Leaf, |random, text| {
                 *text = text[..random.usize(..text.len() / 2)].to_vec();
             }),
-            Fault::AuthorityFlipped => self.change(Secret::Authority, flip),
+            Fault::AuthorityFlipped => self.change(Secret::Authority, |random, text| flip(random, text)),
             Fault::LeafFlipped => {
-                self.change(Secret::Leaf, flip);
+                self.change(Secret::Leaf, |random, text| flip(random, text));
                 breaks_trust = true;
             }
             Fault::LeafForeign => {
@@ -224,7 +224,7 @@ impl History {
     }
 }
 
-fn flip(random: &mut Rng, text: &mut Vec<u8>) {
+fn flip(random: &mut Rng, text: &mut [u8]) {
     let position = random.usize(..text.len());
     text[position] = random.choice(*b"ABCDwxyz0189+/").unwrap();
 }
