@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use expect_test::{Expect, expect};
 
-use crate::{ArgumentShape, Mode, Read, Segment, compile, testing::Pod};
+use crate::{ArgumentShape, Mode, Read, Segment, compile, compile_condition, testing::Pod};
 
 /// The mistake, or the warnings and facts.
 #[track_caller]
@@ -447,8 +447,8 @@ fn of_several_things_that_a_value_may_be_one_has_the_field() {
 #[test]
 fn a_rule_that_can_never_be_true_or_false_is_no_condition() {
     let refused = |source: &str| {
-        let program = Pod::new().compile(source).expect(source);
-        program.check_condition().map_or_else(|error| error.to_string(), |()| "condition".to_owned())
+        let compiled = compile_condition(source, &Pod::new().schema, Mode::Rules);
+        compiled.map_or_else(|error| error.to_string(), |_| "condition".to_owned())
     };
     assert_eq!(
         refused("spec.name"),

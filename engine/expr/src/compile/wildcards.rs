@@ -20,26 +20,27 @@ impl<'s> Compiler<'s> {
         (right_id, right): (Id, &Typed<'s>),
     ) {
         let tree = self.tree;
-        let (name, list, shown) = match (operator, tree.kind(left_id), tree.kind(right_id)) {
+        let (name, list, texts) = match (operator, tree.kind(left_id), tree.kind(right_id)) {
             (Binary::In, Syntax::Text(_), _) if right.known.kind.element() == Type::TEXT => {
-                (self.last_name(right_id), Some(self.shown(right_id)), vec![self.shown(left_id)])
+                (self.last_name(right_id), Some(right_id), std::slice::from_ref(&left_id))
             }
             (Binary::In, Syntax::Pointer(""), Syntax::Array(elements)) if left.known.kind == Type::TEXT => {
-                (self.list_of_item(), None, elements.iter().map(|element| self.shown(*element)).collect())
+                (self.list_of_item(), None, &elements[..])
             }
             (Binary::Equal, Syntax::Pointer(""), Syntax::Text(_)) if left.known.kind == Type::TEXT => {
-                (self.list_of_item(), None, vec![self.shown(right_id)])
+                (self.list_of_item(), None, std::slice::from_ref(&right_id))
             }
             _ => return,
         };
-        let all = format!("{ALL:?}");
         let Some(name) = name.filter(|name| self.schema.has_wildcard(name)).map(str::to_owned) else { return };
+        let all = format!("{ALL:?}");
+        let shown: Vec<String> = texts.iter().map(|text| self.shown(*text)).collect();
         if self.strict || shown.contains(&all) || self.is_asked_for_all(&name) || !self.is_claimed(left_id, right_id) {
             return;
         }
         let asked = format!("# in [{}, {all}]", shown.join(", "));
         let advice = match list {
-            Some(list) => format!("any({list}, {asked})"),
+            Some(list) => format!("any({}, {asked})", self.shown(list)),
             None => asked,
         };
         let message =

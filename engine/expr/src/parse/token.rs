@@ -29,13 +29,14 @@ pub(super) fn token(source: &str, at: usize) -> &str {
         '"' | '\'' => quoted(rest, first),
         '`' => raw(rest),
         _ if is_word(first) => rest.find(|character| !is_word(character)).unwrap_or(rest.len()),
-        _ if PAIRS.iter().any(|pair| rest.starts_with(pair)) => 2,
-        _ => first.len_utf8(),
+        _ => match rest.as_bytes() {
+            [b'=' | b'!' | b'<' | b'>', b'=', ..] | [b'?', b'?' | b'.', ..] => 2,
+            [b'&', b'&', ..] | [b'|', b'|', ..] | [b'.', b'.', ..] | [b'*', b'*', ..] | [b':', b':', ..] => 2,
+            _ => first.len_utf8(),
+        },
     };
     &rest[..length]
 }
-
-const PAIRS: [&str; 11] = ["==", "!=", "<=", ">=", "&&", "||", "??", "?.", "..", "**", "::"];
 
 /// Whether a character can be part of a name or a number.
 pub(crate) fn is_word(character: char) -> bool {
