@@ -129,7 +129,7 @@ fn compile_as(source: &str, schema: &Schema, mode: Mode, is_condition: bool) -> 
         facts,
         compared,
         warnings,
-        declarations: declarations(&tree).into(),
+        declarations: if is_condition { declarations(&tree).into() } else { Box::default() },
     })
 }
 

@@ -111,6 +111,7 @@ impl<'s> Builder<'s> {
         self.enter(start(&pair))?;
         let node = match pair.as_rule() {
             Rule::operation => self.operation(pair),
+            Rule::text => self.text(&pair),
             Rule::let_in => self.let_in(pair),
             Rule::if_else => self.if_else(pair),
             rule => unreachable!("no expression is a {rule:?}"),

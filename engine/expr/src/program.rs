@@ -27,7 +27,7 @@ pub struct Program {
     /// What texts with computed fields are compared with, until somebody takes it.
     pub(crate) compared: Vec<Compared>,
     pub(crate) warnings: Vec<Warning>,
-    /// The declarations that it begins with.
+    /// The declarations that a condition begins with.
     pub(crate) declarations: Box<str>,
 }
 
@@ -412,7 +412,7 @@ impl Program {
         &self.source
     }
 
-    /// The variables that it declares before anything else, as text in one line. Another expression behind it can use them.
+    /// The variables that a condition declares before anything else, as text in one line. Another expression behind it can use them.
     pub fn declarations(&self) -> &str {
         &self.declarations
     }

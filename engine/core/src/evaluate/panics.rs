@@ -39,7 +39,9 @@ impl ExpressionEngine for FaultyEngine {
     }
 
     fn compile_condition(&self, source: &str, schema: &Schema) -> Result<Box<dyn Expression>, Error> {
-        self.compile(source, schema)
+        assert!(!source.contains('*'), "cannot multiply");
+        let inner = ExprEngine.compile_condition(source, schema)?;
+        Ok(Box::new(FaultyExpression { inner, adds: source.contains('+') }))
     }
 }
 

@@ -556,11 +556,11 @@ fn a_text_that_a_field_can_never_be_is_refused() {
 #[test]
 fn the_declarations_of_an_expression_can_stand_before_another() {
     let pod = Pod::new();
-    let program =
-        pod.compile("let a = container.args;\nlet b = filter(a, # != \"x\\n\"); len(b) > 0").expect("it compiles");
+    let condition = |source: &str| compile_condition(source, &pod.schema, Mode::Rules).expect("it compiles");
+    let program = condition("let a = container.args;\nlet b = filter(a, # != \"x\\n\"); len(b) > 0");
     assert_eq!(program.declarations(), r#"let a = container.args; let b = filter(a, # != "x\n"); "#);
     assert_eq!(pod.evaluate(&format!("{}\nb | join(',')", program.declarations())), "-v");
-    assert_eq!(pod.compile("container.privileged").expect("it compiles").declarations(), "");
+    assert_eq!(condition("container.privileged").declarations(), "");
 }
 
 #[test]
