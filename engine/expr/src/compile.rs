@@ -74,6 +74,15 @@ const MAX_HEIGHT: usize = 3 * MAX_NESTING;
 
 /// Compiles an expression.
 pub fn compile(source: &str, schema: &Schema, mode: Mode) -> Result<Program, Error> {
+    compile_as(source, schema, mode, false)
+}
+
+/// Compiles an expression whose value must be true or false, as that of a rule is. Fails if it can never be.
+pub fn compile_condition(source: &str, schema: &Schema, mode: Mode) -> Result<Program, Error> {
+    compile_as(source, schema, mode, true)
+}
+
+fn compile_as(source: &str, schema: &Schema, mode: Mode, is_condition: bool) -> Result<Program, Error> {
     let tree = parse(source)?;
     let mut compiler = Compiler {
         source,
@@ -102,18 +111,10 @@ pub fn compile(source: &str, schema: &Schema, mode: Mode) -> Result<Program, Err
         unchecked: 0,
     };
     let typed = compiler.value(tree.root)?;
-    let is_there = compiler.refuse_either_truth(tree.root, &typed, true);
+    if is_condition {
+        compiler.require_condition(tree.root, &typed)?;
+    }
     compiler.warn_of_truth(tree.root, &typed, true);
-    let hidden = compiler.refuse_hidden(tree.root, &typed).and(is_there).err();
-    let Typed { op: root, known } = typed;
-    let no_condition = (!known.form.may_be_bool()).then(|| {
-        if let Some(hidden) = hidden {
-            return hidden;
-        }
-        let kind = if known.is_unknown() { "neither".to_owned() } else { known.kind.to_string() };
-        let hint = compiler.truth_of(tree.root, known.kind, true).filter(|_| !compiler.strict).unwrap_or_default();
-        compiler.error(tree.node(tree.root).at, format!("a rule must be true or false, and this is {kind}{hint}"))
-    });
     if compiler.facts.reads.is_empty() && compiler.calls.is_empty() && compiler.facts.now.is_none() && !compiler.strict
     {
         compiler.warn(tree.node(tree.root).at, "this reads nothing, so its answer is always the same");
@@ -127,7 +128,7 @@ pub fn compile(source: &str, schema: &Schema, mode: Mode) -> Result<Program, Err
     facts.finish();
     Ok(Program {
         source: source.into(),
-        root,
+        root: typed.op,
         variables: declared.into(),
         roots: roots.into(),
         calls: calls.into(),
@@ -135,8 +136,7 @@ pub fn compile(source: &str, schema: &Schema, mode: Mode) -> Result<Program, Err
         facts,
         compared,
         warnings,
-        no_condition,
-        declarations: declarations(&tree).into(),
+        declarations: if is_condition { declarations(&tree).into() } else { Box::default() },
     })
 }
 
@@ -232,6 +232,19 @@ struct Scope<'s> {
 }
 
 impl<'s> Compiler<'s> {
+    /// Refuses a value that can never be true or false.
+    fn require_condition(&self, id: Id, typed: &Typed<'s>) -> Result<(), Error> {
+        let known = &typed.known;
+        if known.form.may_be_bool() {
+            return Ok(());
+        }
+        self.refuse_hidden(id, typed)?;
+        self.refuse_either_truth(id, typed, true)?;
+        let kind = if known.is_unknown() { "neither".to_owned() } else { known.kind.to_string() };
+        let hint = self.truth_of(id, known.kind, true).filter(|_| !self.strict).unwrap_or_default();
+        Err(self.error(self.at(id), format!("a rule must be true or false, and this is {kind}{hint}")))
+    }
+
     /// Compiles a node whose value is used as a whole: what it comes from is read.
     fn value(&mut self, id: Id) -> Result<Typed<'s>, Error> {
         let mut typed = self.node(id)?;

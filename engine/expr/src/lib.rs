@@ -39,7 +39,7 @@ mod warning;
 
 pub use bumpalo::Bump as Arena;
 
-pub use compile::{Mode, compile};
+pub use compile::{Mode, compile, compile_condition};
 pub use error::{Error, Phase, SourceLine};
 pub use explain::{Observation, Seen};
 pub use facts::{Absence, ArgumentShape, Compared, Facts, Read, Relation, Segment, Substituted, Unfound};

@@ -9,7 +9,8 @@ use std::sync::Arc;
 /// Everything that an expression may name beside the builtins. A clone shares all but the roots, which are the least of it.
 #[derive(Clone, Debug, Default)]
 pub struct Schema {
-    roots: HashMap<String, Root>,
+    /// By their names. They are few.
+    roots: Vec<(String, Root)>,
     objects: Arc<Objects>,
     functions: Arc<HashMap<String, Function>>,
     hints: Arc<HashMap<String, Hint>>,
@@ -336,14 +337,15 @@ impl Schema {
     fn add(&mut self, name: String, shape: Shape, required: bool) -> Slot {
         let slot = Slot(self.slots);
         self.slots += 1;
-        self.roots.insert(name, Root { slot, shape, required });
+        self.roots.retain(|(known, _)| *known != name);
+        self.roots.push((name, Root { slot, shape, required }));
         slot
     }
 
     /// The same schema, with something else known of a root. A root that is not there is not added.
     pub fn with_root(&self, name: &str, shape: Shape) -> Self {
         let mut schema = self.clone();
-        if let Some(root) = schema.roots.get_mut(name) {
+        if let Some((_, root)) = schema.roots.iter_mut().find(|(known, _)| known == name) {
             root.shape = shape;
         }
         schema
@@ -596,7 +598,7 @@ impl Schema {
 
     /// The root of this name.
     pub fn root(&self, name: &str) -> Option<&Root> {
-        self.roots.get(name)
+        self.roots.iter().find(|(known, _)| known == name).map(|(_, root)| root)
     }
 
     /// An object.
@@ -616,7 +618,7 @@ impl Schema {
 
     /// The names of all roots.
     pub fn root_names(&self) -> impl Iterator<Item = &str> {
-        self.roots.keys().map(String::as_str)
+        self.roots.iter().map(|(name, _)| name.as_str())
     }
 
     /// The names of all functions.
