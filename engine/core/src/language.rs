@@ -143,10 +143,6 @@ impl Expression for Outline {
         Vec::new()
     }
 
-    fn check_condition(&self) -> Result<(), Error> {
-        Ok(())
-    }
-
     fn facts(&self) -> &Facts {
         &self.0
     }

@@ -257,5 +257,5 @@ fn finish(configuration: ValidatingWebhookConfiguration, instance: &Instance, ce
 pub fn is_enforcing(configuration: &Object, instance: &str) -> bool {
     let probe = format!("probe.{instance}.portal.io");
     let entries = configuration.value["webhooks"].as_array().into_iter().flatten();
-    entries.map(|entry| &entry["name"]).any(|name| *name != Value::from(probe.as_str()))
+    entries.map(|entry| &entry["name"]).any(|name| *name != probe.as_str())
 }
