@@ -1,8 +1,42 @@
-//! What happens without the operator.
+//! What the operator does when there is nothing to do, and what happens without it.
 
+use std::time::Duration;
+
+use portal_test_kit::audit_log;
 use serde_json::json;
 
 use super::{Installation, cluster_alone, install, rolled_out};
+
+/// Longer than the operator waits between two probes.
+const A_WHILE: Duration = Duration::from_secs(35);
+
+#[test]
+fn once_all_is_as_it_should_be_nothing_is_written() {
+    // Alone, because the webhook configuration of one instance names the namespaces of all others.
+    let (cluster, _alone) = cluster_alone();
+    let installation = Installation::new(cluster, "calm", json!({}));
+    installation.ready();
+    installation.refuse_bad();
+    installation.eventually("no other instance is there", || {
+        cluster.kubectl(&["get", "portal", "--output=name"]).unwrap().lines().count() == 1
+    });
+    std::thread::sleep(A_WHILE / 5);
+    let before = writes(&installation).len();
+    std::thread::sleep(A_WHILE);
+    let after = writes(&installation);
+    assert_eq!(after.len(), before, "{:#?}", &after[before..]);
+}
+
+/// What the operator has written for an instance.
+fn writes(installation: &Installation) -> Vec<String> {
+    let events = audit_log::read(&installation.cluster.logs().join("audit.jsonl")).unwrap();
+    let by_operator = events
+        .iter()
+        .filter(|event| event.is_write() && event.user() == "system:serviceaccount:portal-operator:portal-operator");
+    let lasting = by_operator.filter(|event| !event.request_uri.contains("dryRun=All"));
+    let named = lasting.filter(|event| event.request_uri.contains(installation.name));
+    named.map(|event| format!("{} {}", event.verb, event.request_uri)).collect()
+}
 
 #[test]
 fn without_the_operator_engines_answer_and_deleting_their_namespace_frees_the_cluster() {
