@@ -13,9 +13,12 @@ export KUBERNETES_VERSION
 export NO_MKDOCS_2_WARNING := 1
 
 SIZE ?= control
+# Where `make install-manifest` writes, and the program that it asks.
+DIST ?= dist
+PORTAL ?=
 KIT = cargo build --locked --package portal-test-kit && $(CARGO_TARGET_DIR)/debug/portal-test-kit
 # A suite that runs in a small cluster needs neither root nor images.
-SUITE_SIZE = $(if $(filter-out full,$(SUITE)),$(if $(filter control pages,$(SUITE)),control,core),full)
+SUITE_SIZE = $(if $(filter-out full operator,$(SUITE)),$(if $(filter control pages,$(SUITE)),control,core),full)
 # Most parts of the bench need no cluster.
 bench_cluster = $(if $(BENCH),$(filter admission clusters engine lookups,$(BENCH)),all)
 existing = $(filter 1,$(DEMO_EXISTING))
@@ -69,6 +72,19 @@ generate: ## Write the files that are generated from the code
 image: ## Build the container image that users get
 	@tests/setup.sh rust image
 	@$(KIT) image
+
+.PHONY: install-manifest
+install-manifest: ## Write the manifests of an installation into a folder (IMAGE=image, DIST=folder)
+	@test -n '$(IMAGE)' || { echo 'say which image to install: make install-manifest IMAGE=registry.example/portal:v1' >&2; exit 1; }
+	@$(if $(PORTAL),,tests/setup.sh rust && cargo build --locked --quiet)
+	@mkdir -p '$(DIST)'
+	@set -e; portal='$(or $(PORTAL),$(CARGO_TARGET_DIR)/debug/portal)'; \
+	  "$$portal" generate crds > '$(DIST)/crds.yaml'; \
+	  "$$portal" generate install --image '$(IMAGE)' > '$(DIST)/install.yaml'; \
+	  "$$portal" generate action-roles > '$(DIST)/action-roles.yaml'; \
+	  "$$portal" generate report-crds > '$(DIST)/report-crds.yaml'; \
+	  "$$portal" generate kustomization > '$(DIST)/kustomization.yaml'
+	@echo "the manifests are in $(DIST)/: docs/getting-started/install.md tells what each is"
 
 .PHONY: docs
 docs: ## Build the documentation site into site/

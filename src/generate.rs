@@ -1,6 +1,8 @@
 //! `portal generate`: files that are made from the code and committed.
 
 mod definition;
+mod install;
+mod reports;
 mod roles;
 mod schema_page;
 mod webhook;
@@ -11,8 +13,8 @@ use clap::{Args, Command, CommandFactory as _, Subcommand};
 use portal_cluster::metrics::{self, Metric, MetricKind, Word};
 
 use crate::command_line::CommandLine;
-use crate::generate::definition::definition_yaml;
-use crate::generate::schema_page::{kind_page, rule_schema};
+use crate::generate::definition::{definition_yaml, definitions_yaml};
+use crate::generate::schema_page::{instance_page, rule_page, rule_schema};
 use crate::output;
 use crate::test::Expected;
 
@@ -27,6 +29,20 @@ pub(crate) struct Arguments {
 enum What {
     Webhook(Box<webhook::Arguments>),
     Roles(roles::Arguments),
+    Install(install::Arguments),
+    NamespaceGrant(install::GrantArguments),
+    /// Print the roles by which an administrator lets rules change the cluster, one for each action, as YAML for `kubectl apply --server-side -f -`
+    ///
+    /// Apply those of the actions that you want. The operator may then give them to engines whose instance allows the action and whose
+    /// rules have it.
+    ActionRoles,
+    /// Print the definitions of reports, of both API groups, as YAML for `kubectl apply --server-side -f -`
+    ///
+    /// Other tools bring them too: apply them only if they are missing.
+    ReportCrds,
+    /// The base for kustomize, as YAML
+    #[command(hide = true)]
+    Kustomization,
     /// The reference page of the command line, as Markdown
     #[command(hide = true)]
     CommandLine,
@@ -35,6 +51,9 @@ enum What {
     ExpressionFunctions,
     /// The definitions of all kinds, as YAML for `kubectl apply --server-side -f -`
     Crds,
+    /// The definition of PortalInstance, as YAML
+    #[command(hide = true)]
+    PortalInstance,
     /// The definition of PortalClusterRule, as YAML
     #[command(hide = true)]
     PortalClusterRule,
@@ -44,6 +63,9 @@ enum What {
     /// The tables of the fields of a rule, as Markdown
     #[command(hide = true)]
     RuleSchema,
+    /// The tables of PortalInstance, as Markdown
+    #[command(hide = true)]
+    PortalInstancePage,
     /// What PortalClusterRule has besides the fields of a rule, as Markdown
     #[command(hide = true)]
     PortalClusterRulePage,
@@ -62,14 +84,21 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     let text = match &arguments.what {
         What::Webhook(arguments) => webhook::yaml(arguments)?,
         What::Roles(arguments) => roles::yaml(arguments)?,
+        What::Install(arguments) => install::yaml(arguments)?,
+        What::NamespaceGrant(arguments) => install::grant_yaml(arguments)?,
+        What::ActionRoles => install::action_roles_yaml()?,
+        What::ReportCrds => reports::yaml()?,
+        What::Kustomization => install::KUSTOMIZATION.to_owned(),
         What::CommandLine => command_line_page(),
         What::ExpressionFunctions => expression_functions(),
-        What::Crds => format!("{}---\n{}", definition_yaml("PortalClusterRule")?, definition_yaml("PortalRule")?),
+        What::Crds => definitions_yaml()?,
+        What::PortalInstance => definition_yaml("PortalInstance")?,
         What::PortalClusterRule => definition_yaml("PortalClusterRule")?,
         What::PortalRule => definition_yaml("PortalRule")?,
         What::RuleSchema => rule_schema()?,
-        What::PortalClusterRulePage => kind_page("PortalClusterRule")?,
-        What::PortalRulePage => kind_page("PortalRule")?,
+        What::PortalInstancePage => instance_page()?,
+        What::PortalClusterRulePage => rule_page("PortalClusterRule")?,
+        What::PortalRulePage => rule_page("PortalRule")?,
         What::Metrics => metrics_page(),
         What::ExpectedSchema => serde_json::to_string_pretty(&schemars::schema_for!(Expected))? + "\n",
     };

@@ -6,4 +6,5 @@ mod control;
 mod core;
 mod engine;
 mod full;
+mod operator;
 mod pages;

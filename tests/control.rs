@@ -1,5 +1,7 @@
 //! Size *control*: controllers and the scheduler act on what is stored.
 
+mod install;
+
 use std::time::{Duration, Instant};
 
 use k8s_openapi::api::apps::v1::ReplicaSet;

@@ -2,6 +2,8 @@
 
 mod children;
 mod fault_proxy;
+pub(crate) mod install;
+mod instances;
 mod lease;
 mod rules;
 pub(crate) mod tables;

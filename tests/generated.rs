@@ -6,12 +6,14 @@ use std::process::Command;
 use portal_test_kit::repository;
 
 /// What is generated, and into which file. A page that people write too has a region for it.
-const FILES: [(&str, &str, Option<&str>); 9] = [
+const FILES: [(&str, &str, Option<&str>); 11] = [
     ("command-line", "docs/reference/cli.md", None),
     ("expression-functions", "docs/reference/expression-language.md", Some("functions")),
+    ("portal-instance", "crds/yaml/portal.io_portalinstances.yaml", None),
     ("portal-cluster-rule", "crds/yaml/portal.io_portalclusterrules.yaml", None),
     ("portal-rule", "crds/yaml/portal.io_portalrules.yaml", None),
     ("rule-schema", "docs/reference/rule-schema.md", Some("fields")),
+    ("portal-instance-page", "docs/reference/crd/portalinstance.md", Some("kind")),
     ("portal-cluster-rule-page", "docs/reference/crd/portalclusterrule.md", Some("kind")),
     ("portal-rule-page", "docs/reference/crd/portalrule.md", Some("kind")),
     ("metrics", "docs/reference/metrics.md", None),

@@ -21,7 +21,7 @@ use crate::instance::{
     pods::{PodLabels, Resources, SchedulingSpec},
     rbac::RbacSpec,
 };
-use crate::schema::{label_selector, must};
+use crate::schema::{label_selector, must, object_names};
 
 /// What an installation of the engine runs, where, and what it may do.
 #[derive(Clone, Debug, Deserialize, JsonSchema, PartialEq, Serialize)]
@@ -124,7 +124,7 @@ pub struct InstanceSpec {
 
     /// The Secrets in the engine's namespace by which nodes pull the image.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    #[schemars(length(max = 8), inner(length(min = 1, max = 253)), extend("x-kubernetes-list-type" = "set"))]
+    #[schemars(schema_with = "object_names")]
     pub image_pull_secrets: Vec<String>,
 
     /// What each pod of the engine asks for and may take. Unset fields have defaults: 100m of processor and 64Mi of memory are
@@ -141,7 +141,8 @@ pub struct InstanceSpec {
     /// What the engine logs: a level, or levels of modules such as `info,portal_cluster::rules=debug`.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 253), extend("x-kubernetes-validations" = must(&[(
-        "self.matches('^[A-Za-z0-9_:,=]+$')",
+        "self.matches('^([a-z0-9_]+(::[a-z0-9_]+)*=)?(off|error|warn|info|debug|trace)\
+         (,([a-z0-9_]+(::[a-z0-9_]+)*=)?(off|error|warn|info|debug|trace))*$')",
         "write a level (error, warn, info, debug, trace), or module=level with commas between",
     )])))]
     pub log: Option<String>,
@@ -182,7 +183,7 @@ pub struct BootstrapRules {
     /// ConfigMaps in the engine's namespace whose values are files of rules. A change takes effect when the nodes have it, within about
     /// a minute.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    #[schemars(length(max = 16), inner(length(min = 1, max = 253)), extend("x-kubernetes-list-type" = "set"))]
+    #[schemars(schema_with = "object_names")]
     pub config_maps: Vec<String>,
 }
 

@@ -6,12 +6,12 @@ use std::time::Duration;
 
 use futures_util::future::join_all;
 use jiff::Timestamp;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use kube::{
     Client, Resource as _,
     runtime::events::{Event, EventType, Recorder, Reporter},
 };
-use portal_cluster::runtime::Runtime;
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
+use portal_cluster::{holder::Holder, runtime::Runtime};
 use portal_crds::PortalInstance;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep, sleep_until};
@@ -49,6 +49,8 @@ pub(crate) struct Surroundings {
 pub(crate) struct Caretaker {
     surroundings: Surroundings,
     name: String,
+    /// Tells when this replica begins or ends to act. Kept, because a clone would tell again what the one before has told.
+    holder: Holder,
     memory: Memory,
     /// What pods were last seen to show.
     shown: Shown,
@@ -77,7 +79,8 @@ impl Caretaker {
     /// One who knows nothing yet.
     pub(crate) fn new(surroundings: Surroundings, name: String) -> Caretaker {
         let (memory, shown) = Default::default();
-        Caretaker { surroundings, name, memory, shown, needs: None, rules_changed: None }
+        let holder = surroundings.executor.server.holder.clone();
+        Caretaker { surroundings, name, holder, memory, shown, needs: None, rules_changed: None }
     }
 
     /// Looks after the instance until it is gone, or until the end.
@@ -182,9 +185,10 @@ impl Caretaker {
     fn needs(&mut self, instance: &Instance, observed: &Observed) -> Option<Needs> {
         let Surroundings { rules, .. } = &self.surroundings;
         let key = |name: &String| Key::namespaced(Kind::ConfigMap, instance.namespace(), name);
-        let config_maps = instance.spec.bootstrap_rules.config_maps.iter().map(|name| {
-            observed.get(&key(name)).map(|found| found.resource_version().to_owned()).unwrap_or_default()
-        });
+        let config_maps =
+            instance.spec.bootstrap_rules.config_maps.iter().map(|name| {
+                observed.get(&key(name)).map(|found| found.resource_version().to_owned()).unwrap_or_default()
+            });
         let basis = Basis {
             rules: *rules.changes().borrow(),
             generation: instance.generation,
@@ -229,7 +233,6 @@ impl Caretaker {
 
     /// Waits until there is something to look at.
     async fn wait(&mut self, mut changes: watch::Receiver<u64>, mut rules: watch::Receiver<u64>, look_again: Instant) {
-        let mut holder = self.surroundings.executor.server.holder.clone();
         loop {
             let deadline = match self.rules_changed {
                 Some((first, last)) => look_again.min((last + RULES_QUIET).min(first + RULES_LATEST)),
@@ -247,7 +250,7 @@ impl Caretaker {
                     let first = self.rules_changed.map_or(now, |(first, _)| first);
                     self.rules_changed = Some((first, now));
                 }
-                () = holder.changed() => break,
+                () = self.holder.changed() => break,
                 () = sleep_until(deadline) => break,
             }
         }
@@ -303,7 +306,9 @@ async fn announce(client: &Client, instance: &Instance, conditions: &[Condition]
     let known = desired::status_of(instance).conditions;
     let ready = conditions.iter().find(|found| found.type_ == "Ready");
     let Some(ready) = ready.filter(|ready| {
-        !known.iter().any(|known| known.type_ == "Ready" && known.status == ready.status && known.reason == ready.reason)
+        !known
+            .iter()
+            .any(|known| known.type_ == "Ready" && known.status == ready.status && known.reason == ready.reason)
     }) else {
         return;
     };

@@ -6,7 +6,7 @@ mod tests;
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 use portal_crds::{
-    CertificatesStatus, ConditionType, EngineStatus, EnforcementAction, PortalInstanceStatus, ReportApi, RuleCounts,
+    CertificatesStatus, ConditionType, EnforcementAction, EngineStatus, PortalInstanceStatus, ReportApi, RuleCounts,
     WebhookStatus,
 };
 
@@ -86,13 +86,15 @@ struct Verdict {
 
 impl Findings {
     /// What can be said before anything is planned.
-    pub fn new(instance: &Instance, needs: Option<&Needs>, observed: &Observed, operator: &OperatorSettings) -> Findings {
+    pub fn new(
+        instance: &Instance,
+        needs: Option<&Needs>,
+        observed: &Observed,
+        operator: &OperatorSettings,
+    ) -> Findings {
         let spec = &instance.spec;
-        let layers = [
-            ("audit", spec.audit.enabled),
-            ("network", spec.network.enabled),
-            ("actions", spec.actions.enabled),
-        ];
+        let layers =
+            [("audit", spec.audit.enabled), ("network", spec.network.enabled), ("actions", spec.actions.enabled)];
         Findings {
             blocker: blocker(instance, observed, operator),
             certificates: None,
@@ -126,7 +128,8 @@ fn blocker(instance: &Instance, observed: &Observed, operator: &OperatorSettings
 pub fn status(instance: &Instance, observed: &Observed, findings: &Findings, is_pending: bool) -> PortalInstanceStatus {
     let before = status_of(instance);
     let verdicts = verdicts(instance, observed, findings, is_pending, &before.conditions);
-    let conditions = verdicts.into_iter().map(|(condition, verdict)| verdict.over(condition, instance, observed.now, &before));
+    let conditions =
+        verdicts.into_iter().map(|(condition, verdict)| verdict.over(condition, instance, observed.now, &before));
     let key = Key::cluster(Kind::ValidatingWebhookConfiguration, &configuration_name(&instance.name));
     let configuration = observed.get(&key);
     let certificates = findings.certificates.as_ref().map(|state| CertificatesStatus {
@@ -219,7 +222,8 @@ fn ready(
         return (Verdict::no("LayerNotAvailable", message), true);
     }
     if findings.lacks_cert_manager {
-        let message = "cert-manager is not installed, or not served yet: install it, or set `certificates.source: Operator`";
+        let message =
+            "cert-manager is not installed, or not served yet: install it, or set `certificates.source: Operator`";
         return (Verdict::no("CertManagerMissing", message), true);
     }
     if let Some(verdict) = lacks(ConditionType::CertificatesReady) {
@@ -230,7 +234,8 @@ fn ready(
     if let Some(verdict) = rollout(findings) {
         return (verdict, false);
     }
-    if let Some(verdict) = lacks(ConditionType::WebhookConfigured).or_else(|| lacks(ConditionType::AdmissionAvailable)) {
+    if let Some(verdict) = lacks(ConditionType::WebhookConfigured).or_else(|| lacks(ConditionType::AdmissionAvailable))
+    {
         return (verdict, false);
     }
     if let Some(key) = findings.contested.first() {
@@ -273,7 +278,10 @@ fn certificates(findings: &Findings) -> Verdict {
 fn rbac(findings: &Findings) -> Verdict {
     match &findings.failure {
         Some(failure) if failure.subject.contains("Role") => Verdict::no(failure.reason, &failure.message),
-        _ => Verdict::yes("InSync", "the engine has what it needs whatever its rules say, and may read the kinds of the library"),
+        _ => Verdict::yes(
+            "InSync",
+            "the engine has what it needs whatever its rules say, and may read the kinds of the library",
+        ),
     }
 }
 
@@ -293,7 +301,10 @@ fn webhook(instance: &Instance, findings: &Findings) -> Verdict {
         }
         Phase::Enforcing => {
             let name = configuration_name(&instance.name);
-            Verdict::yes("Configured", format!("ValidatingWebhookConfiguration {name} sends what rules judge to the engine"))
+            Verdict::yes(
+                "Configured",
+                format!("ValidatingWebhookConfiguration {name} sends what rules judge to the engine"),
+            )
         }
     }
 }
@@ -315,9 +326,13 @@ fn admission(instance: &Instance, observed: &Observed, findings: &Findings, befo
         Some(probe) => match &probe.answer {
             Ok(()) => Verdict::yes("Answered", "the engine answers through the API server"),
             Err(problem) => {
-                let last = probe.answered_at.map(|at| format!("; it last answered at {}", seconds(at))).unwrap_or_default();
+                let last =
+                    probe.answered_at.map(|at| format!("; it last answered at {}", seconds(at))).unwrap_or_default();
                 let name = configuration_name(&instance.name);
-                Verdict::no("NoAnswer", format!("the engine does not answer through the API server: {problem}{last}; {way_out} {name}"))
+                Verdict::no(
+                    "NoAnswer",
+                    format!("the engine does not answer through the API server: {problem}{last}; {way_out} {name}"),
+                )
             }
         },
         None if findings.phase == Phase::WaitingForPods => {
@@ -345,9 +360,10 @@ fn layers(findings: &Findings) -> Vec<(ConditionType, Verdict)> {
 fn reports(instance: &Instance) -> Verdict {
     match instance.spec.sinks.policy_report.api {
         ReportApi::None => Verdict::no("ReportsDisabled", "the instance asks for no reports"),
-        ReportApi::PolicyReport | ReportApi::OpenReports => {
-            Verdict::no("AuditDisabled", "reports are audit's, which is off; decisions are in the log and in the metrics")
-        }
+        ReportApi::PolicyReport | ReportApi::OpenReports => Verdict::no(
+            "AuditDisabled",
+            "reports are audit's, which is off; decisions are in the log and in the metrics",
+        ),
     }
 }
 
@@ -378,7 +394,9 @@ impl Blocker {
             ),
             Blocker::NamespaceTerminating => Verdict::no(
                 "NamespaceTerminating",
-                format!("namespace {namespace} is being deleted, and nothing is enforced: make it anew, or delete the instance"),
+                format!(
+                    "namespace {namespace} is being deleted, and nothing is enforced: make it anew, or delete the instance"
+                ),
             ),
             Blocker::NamespaceOfOperator => Verdict::no(
                 "NamespaceOfOperator",
@@ -389,7 +407,9 @@ impl Blocker {
             ),
             Blocker::NamespaceNotGranted(refused) => Verdict::no(
                 "NamespaceNotGranted",
-                format!("the operator may do nothing in namespace {namespace}: {refused}; an administrator grants it by `{grant}`"),
+                format!(
+                    "the operator may do nothing in namespace {namespace}: {refused}; an administrator grants it by `{grant}`"
+                ),
             ),
         }
     }
@@ -420,7 +440,13 @@ impl Verdict {
     }
 
     /// The condition, with the time at which it last changed.
-    fn over(self, condition: ConditionType, instance: &Instance, now: Timestamp, before: &PortalInstanceStatus) -> Condition {
+    fn over(
+        self,
+        condition: ConditionType,
+        instance: &Instance,
+        now: Timestamp,
+        before: &PortalInstanceStatus,
+    ) -> Condition {
         let type_ = condition.to_string();
         let known = before.conditions.iter().find(|known| known.type_ == type_ && known.status == self.holds);
         Condition {
@@ -475,15 +501,15 @@ fn engine_status(state: &EngineState) -> EngineStatus {
 
 fn webhook_status(found: &Object, instance: &Instance) -> WebhookStatus {
     let probe = format!("probe.{}.portal.io", instance.name);
-    let entries: Vec<_> =
-        found.value["webhooks"].as_array().into_iter().flatten().filter(|entry| entry["name"] != probe.as_str()).collect();
+    let entries: Vec<_> = found.value["webhooks"]
+        .as_array()
+        .into_iter()
+        .flatten()
+        .filter(|entry| entry["name"] != probe.as_str())
+        .collect();
     let rules = entries.iter().flat_map(|entry| entry["rules"].as_array().into_iter().flatten());
     let resources = rules.map(|rule| rule["resources"].as_array().map_or(0, Vec::len)).sum::<usize>();
-    WebhookStatus {
-        configuration: found.key.name.clone(),
-        entries: entries.len() as i64,
-        resources: resources as i64,
-    }
+    WebhookStatus { configuration: found.key.name.clone(), entries: entries.len() as i64, resources: resources as i64 }
 }
 
 fn more(count: usize, shown: usize) -> String {

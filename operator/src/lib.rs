@@ -8,7 +8,9 @@
 
 pub mod names;
 pub mod object;
+pub mod rights;
 
+pub mod install;
 pub mod instance;
 pub mod needs;
 pub mod observed;

@@ -97,3 +97,18 @@ pub fn labels(instance: &str) -> BTreeMap<String, String> {
     [label(MANAGED_BY.0, MANAGED_BY.1), label("app.kubernetes.io/name", "portal"), label(INSTANCE_LABEL, instance)]
         .into()
 }
+
+/// The ServiceAccount, the Deployment and the disruption budget of the operator itself, in its namespace.
+pub const OPERATOR: &str = "portal-operator";
+
+/// The roles that are installed. No child of an instance can have such a name: instances have no colon in theirs.
+pub const OPERATOR_ROLE: &str = "portal:operator";
+
+/// The ClusterRole with what the operator gives to every engine.
+pub const ENGINES_ROLE: &str = "portal:engines";
+
+/// The ClusterRole with what rules may need.
+pub const CEILING_ROLE: &str = "portal:ceiling";
+
+/// The ClusterRole that collects what administrators add to the ceiling.
+pub const AGGREGATED_CEILING_ROLE: &str = "portal:rbac-ceiling";

@@ -132,7 +132,9 @@ impl Rules {
         for source in bootstrap(instance, config_map, &mut needs.problems) {
             needs.counts.total += 1;
             let (rule, diagnostics) = compile_rule(&source, kinds, &ExprEngine);
-            needs.problems.extend(diagnostics.iter().filter(|found| found.level == Level::Error).map(|found| said(&source, found)));
+            needs.problems.extend(
+                diagnostics.iter().filter(|found| found.level == Level::Error).map(|found| said(&source, found)),
+            );
             match rule {
                 Some(rule) if in_files.insert(source.id.clone()) => {
                     needs.counts.loaded += 1;
@@ -156,7 +158,9 @@ impl Rules {
     ) {
         let selector = selector_of(instance.spec.rule_selector.as_ref());
         let served = || {
-            self.objects.iter().filter(|(_, known)| selector.as_ref().is_none_or(|selector| selector.matches(&known.labels)))
+            self.objects
+                .iter()
+                .filter(|(_, known)| selector.as_ref().is_none_or(|selector| selector.matches(&known.labels)))
         };
         let mut quota = Quota::new(instance.spec.rules_per_namespace as usize);
         for (id, known) in served() {
@@ -203,7 +207,8 @@ fn bootstrap<'a>(
             continue;
         };
         for (file, text) in found.value["data"].as_object().into_iter().flatten() {
-            let manifest = Manifest::new(format!("{name}/{file}"), text.as_str().unwrap_or_default().as_bytes().to_vec());
+            let manifest =
+                Manifest::new(format!("{name}/{file}"), text.as_str().unwrap_or_default().as_bytes().to_vec());
             let read = file::read(&manifest);
             problems.extend(read.problems.iter().map(ToString::to_string));
             sources.extend(read.sources);

@@ -26,7 +26,8 @@ pub async fn ask(client: &Client, namespace: &str, instance: &str) -> Result<(),
         },
     });
     let path = format!("/apis/coordination.k8s.io/v1/namespaces/{namespace}/leases?dryRun=All");
-    let request = Request::post(path).header("content-type", "application/json").body(Body::from(lease.to_string().into_bytes()));
+    let request =
+        Request::post(path).header("content-type", "application/json").body(Body::from(lease.to_string().into_bytes()));
     let request = request.map_err(|error| error.to_string())?;
     let response = match tokio::time::timeout(TIMEOUT, client.send(request)).await {
         Ok(Ok(response)) => response,
@@ -42,7 +43,9 @@ pub async fn ask(client: &Client, namespace: &str, instance: &str) -> Result<(),
     let expected = format!("portal {instance} answers {nonce}");
     match warnings.iter().any(|warning| warning.contains(&expected)) {
         true => Ok(()),
-        false if warnings.is_empty() => Err("the API server got no answer from the engine, and told nothing about it".to_owned()),
+        false if warnings.is_empty() => {
+            Err("the API server got no answer from the engine, and told nothing about it".to_owned())
+        }
         false => Err(warnings.join("; ")),
     }
 }

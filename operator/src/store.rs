@@ -1,6 +1,6 @@
 //! The objects that the operator watches, as far as it has been told.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::watch;
@@ -29,6 +29,8 @@ struct Contents {
     objects: BTreeMap<Key, Arc<Object>>,
     /// How each watch is. Without one: nobody has begun it.
     sources: BTreeMap<Source, SourceState>,
+    /// The UIDs of objects that are gone, the last ones: an answer about one of them may come after the watch has told that it is gone.
+    gone: VecDeque<String>,
 }
 
 /// How a watch is.
@@ -42,6 +44,9 @@ pub enum SourceState {
     /// The API server refuses to tell.
     Refused(String),
 }
+
+/// How many objects that are gone are remembered. An answer takes seconds at most.
+const REMEMBERED: usize = 256;
 
 impl Store {
     /// Tells when something has changed.
@@ -70,9 +75,12 @@ impl Store {
         self.tell();
     }
 
-    /// Takes an object, unless a later version of it is known.
+    /// Takes an object, unless a later version of it is known, or that it is gone.
     pub fn set(&self, object: Object) {
         let mut contents = self.lock();
+        if contents.gone.iter().any(|uid| uid == object.uid()) {
+            return;
+        }
         let is_stale = contents.objects.get(&object.key).is_some_and(|known| is_later(known, &object));
         let is_same = contents.objects.get(&object.key).is_some_and(|known| **known == object);
         if is_stale || is_same {
@@ -86,6 +94,11 @@ impl Store {
     /// Takes that an object is gone: the one with this UID, or any if it is not known.
     pub fn remove(&self, key: &Key, uid: &str) {
         let mut contents = self.lock();
+        if !uid.is_empty() {
+            contents.gone.push_back(uid.to_owned());
+            let surplus = contents.gone.len().saturating_sub(REMEMBERED);
+            contents.gone.drain(..surplus);
+        }
         let is_other = contents.objects.get(key).is_none_or(|known| !uid.is_empty() && known.uid() != uid);
         if is_other {
             return;
@@ -177,6 +190,14 @@ mod tests {
         store.remove(&secret("x", "").key, "another");
         assert!(store.get(&secret("x", "").key).is_some());
         store.remove(&secret("x", "").key, "x");
+        assert!(store.get(&secret("x", "").key).is_none());
+    }
+
+    #[test]
+    fn an_answer_about_what_is_gone_brings_nothing_back() {
+        let store = Store::default();
+        store.remove(&secret("x", "").key, "x");
+        store.set(secret("x", "11"));
         assert!(store.get(&secret("x", "").key).is_none());
     }
 

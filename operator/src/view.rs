@@ -107,12 +107,13 @@ pub fn observe(
     let others = store.select(|object| object.key.kind == Kind::PortalInstance && object.key.name != instance.name);
     let others = others.values().filter_map(|object| Instance::try_from(&**object).ok()).collect();
     let refusals = sources.iter().filter(|source| IN_NAMESPACE.contains(&source.kind));
-    let refused = refusals.filter(|source| source.namespace.as_deref() == Some(namespace)).find_map(|source| {
-        match store.state(source) {
-            SourceState::Refused(problem) => Some(problem),
-            _ => None,
-        }
-    });
+    let refused =
+        refusals.filter(|source| source.namespace.as_deref() == Some(namespace)).find_map(|source| {
+            match store.state(source) {
+                SourceState::Refused(problem) => Some(problem),
+                _ => None,
+            }
+        });
     memory.saw(objects.contains_key(&configuration));
     Observed {
         now,

@@ -96,7 +96,9 @@ pub(crate) fn is_of_others(kind: Kind) -> bool {
 pub fn object_of(kind: Kind, mut object: DynamicObject) -> Object {
     object.metadata.managed_fields.take_if(|entries| {
         let is_applied = |entry: &ManagedFieldsEntry| {
-            entry.manager.as_deref() == Some(MANAGER) && entry.operation.as_deref() == Some("Apply") && entry.subresource.is_none()
+            entry.manager.as_deref() == Some(MANAGER)
+                && entry.operation.as_deref() == Some("Apply")
+                && entry.subresource.is_none()
         };
         entries.retain(is_applied);
         entries.is_empty()

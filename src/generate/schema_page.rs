@@ -1,5 +1,6 @@
 //! Tables for people from the schemas of the custom resources.
 
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 use serde_json::Value;
@@ -24,28 +25,9 @@ pub(crate) fn rule_schema() -> anyhow::Result<String> {
 }
 
 /// What a kind of rule has besides the fields of a rule.
-pub(crate) fn kind_page(kind: &str) -> anyhow::Result<String> {
+pub(crate) fn rule_page(kind: &str) -> anyhow::Result<String> {
     let definition = definition(kind)?;
-    let (names, version) = (&definition["spec"]["names"], &definition["spec"]["versions"][0]);
-    let mut text = format!(
-        "\n{}\n\n| what | value |\n| --- | --- |\n",
-        schema(&definition)["description"].as_str().unwrap_or_default()
-    );
-    let api_version = format!("{}/{}", word(&definition["spec"]["group"]), word(&version["name"]));
-    for (what, value) in [
-        ("`apiVersion`", api_version),
-        ("`kind`", word(&names["kind"])),
-        ("scope", word(&definition["spec"]["scope"])),
-        ("for kubectl", format!("{}, {}", word(&names["plural"]), word(&names["shortNames"]))),
-        ("category", word(&names["categories"])),
-    ] {
-        let _ = writeln!(text, "| {what} | {value} |");
-    }
-    text.push_str("\n## Columns\n\n| column | shows | with |\n| --- | --- | --- |\n");
-    for column in version["additionalPrinterColumns"].as_array().into_iter().flatten() {
-        let with = if column["priority"] == 1 { "`--output wide`" } else { "" };
-        let _ = writeln!(text, "| {} | {} | {with} |", word(&column["name"]), word(&column["description"]));
-    }
+    let mut text = head(&definition);
     let shared: Vec<_> = messages(&self::definition("PortalClusterRule")?);
     let own: Vec<_> = messages(&definition).into_iter().filter(|message| !shared.contains(message)).collect();
     if !own.is_empty() {
@@ -55,6 +37,44 @@ pub(crate) fn kind_page(kind: &str) -> anyhow::Result<String> {
     section(&mut text, "status", &schema(&definition)["properties"]["status"]);
     text.push('\n');
     Ok(text)
+}
+
+/// Everything about an instance.
+pub(crate) fn instance_page() -> anyhow::Result<String> {
+    let definition = definition("PortalInstance")?;
+    let schema = schema(&definition);
+    let mut text = head(&definition);
+    text.push_str("\n## Names\n\nThe API server refuses other names, and says:\n\n");
+    validations(schema).for_each(|message| item(&mut text, &message));
+    section(&mut text, "spec", &schema["properties"]["spec"]);
+    section(&mut text, "status", &schema["properties"]["status"]);
+    text.push('\n');
+    Ok(text)
+}
+
+/// What a kind is called, and what kubectl shows of it.
+fn head(definition: &Value) -> String {
+    let (names, version) = (&definition["spec"]["names"], &definition["spec"]["versions"][0]);
+    let mut text = format!(
+        "\n{}\n\n| what | value |\n| --- | --- |\n",
+        schema(definition)["description"].as_str().unwrap_or_default()
+    );
+    let api_version = format!("{}/{}", word(&definition["spec"]["group"]), word(&version["name"]));
+    for (what, value) in [
+        ("`apiVersion`", api_version),
+        ("`kind`", word(&names["kind"])),
+        ("scope", word(&definition["spec"]["scope"])),
+        ("for kubectl", format!("{}, {}", word(&names["plural"]), word(&names["shortNames"]))),
+        ("with the other kinds", word(&names["categories"])),
+    ] {
+        let _ = writeln!(text, "| {what} | {value} |");
+    }
+    text.push_str("\n## Columns\n\n| column | shows | with |\n| --- | --- | --- |\n");
+    for column in version["additionalPrinterColumns"].as_array().into_iter().flatten() {
+        let with = if column["priority"] == 1 { "`--output wide`" } else { "" };
+        let _ = writeln!(text, "| {} | {} | {with} |", word(&column["name"]), word(&column["description"]));
+    }
+    text
 }
 
 fn schema(definition: &Value) -> &Value {
@@ -87,6 +107,9 @@ fn table(text: &mut String, schema: &Value) {
     for (name, field) in schema["properties"].as_object().into_iter().flatten() {
         let default = if required.contains(&Value::from(name.as_str())) {
             "required".to_owned()
+        } else if field["properties"].is_object() {
+            // Its own section has the defaults of its fields.
+            String::new()
         } else {
             field.get("default").map(|value| format!("`{value}`")).unwrap_or_default()
         };
@@ -101,7 +124,9 @@ fn table(text: &mut String, schema: &Value) {
     // An object has a section of its own, with its own checks.
     let fields = schema["properties"].as_object().into_iter().flat_map(|fields| fields.values());
     let plain = fields.filter(|field| !field["properties"].is_object());
-    let checks: Vec<_> = validations(schema).chain(plain.flat_map(validations)).collect();
+    let mut checks: Vec<_> = validations(schema).chain(plain.flat_map(all_validations)).collect();
+    let mut seen = BTreeSet::new();
+    checks.retain(|check| seen.insert(check.clone()));
     if !checks.is_empty() {
         text.push_str("\nThe API server refuses the rest, and says:\n\n");
         checks.iter().for_each(|message| item(text, message));
@@ -118,6 +143,9 @@ fn type_of(field: &Value) -> String {
     }
     if let Some(values) = field["enum"].as_array() {
         return values.iter().map(|value| format!("`{}`", word(value))).collect::<Vec<_>>().join(", ");
+    }
+    if field["x-kubernetes-int-or-string"] == true {
+        return "amount".to_owned();
     }
     match field["type"].as_str() {
         Some("array") => format!("list of {}", type_of(&field["items"])),
@@ -163,6 +191,13 @@ fn limits(field: &Value) -> Vec<String> {
 
 fn validations(schema: &Value) -> impl Iterator<Item = String> {
     schema["x-kubernetes-validations"].as_array().into_iter().flatten().map(|validation| word(&validation["message"]))
+}
+
+/// The messages of the validations of a field, and of its elements or values unless they have a section of their own.
+fn all_validations(field: &Value) -> Vec<String> {
+    let inside = ["items", "additionalProperties"].map(|part| &field[part]);
+    let inside = inside.into_iter().filter(|part| !part["properties"].is_object());
+    validations(field).chain(inside.flat_map(validations)).collect()
 }
 
 /// The messages of all validations in a schema, at any depth.

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use super::eventually;
 
 /// The shared cluster, with the committed definitions installed.
-fn cluster() -> &'static Cluster {
+pub(super) fn cluster() -> &'static Cluster {
     static INSTALLED: OnceLock<&Cluster> = OnceLock::new();
     INSTALLED.get_or_init(|| {
         let cluster = Cluster::shared(Size::Core);
@@ -19,7 +19,7 @@ fn cluster() -> &'static Cluster {
         let folder = folder.to_str().unwrap();
         cluster.kubectl(&["apply", "--filename", folder]).unwrap();
         cluster.kubectl(&["wait", "--for=condition=Established", "--timeout=60s", "--filename", folder]).unwrap();
-        eventually("the kinds are served", || cluster.kubectl(&["get", "pcr,prule"]).is_ok());
+        eventually("the kinds are served", || cluster.kubectl(&["get", "portal,pcr,prule"]).is_ok());
         cluster
     })
 }
@@ -371,7 +371,7 @@ async fn rules_are_found_by_their_short_names_and_their_category() {
     let own = "portalrule.portal.io/by-name\n";
     assert_eq!(get("pcr/by-name"), "portalclusterrule.portal.io/by-name\n");
     assert_eq!(get("prule"), own);
-    let all = get("portal");
+    let all = get("portal-all");
     assert!(all.contains("portalclusterrule.portal.io/by-name\n") && all.ends_with(own), "{all}");
 }
 

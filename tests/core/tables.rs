@@ -1,6 +1,7 @@
 //! The tables of Kubernetes' kinds and of their fields are what its API server says. `PORTAL_UPDATE=1` writes them.
 
 mod fields;
+mod filled;
 mod pointers;
 
 use std::collections::{BTreeMap, BTreeSet};

@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::rule::EnforcementAction;
-use crate::schema::must;
+use crate::schema::{must, object_name};
 
 /// Judges what is about to enter the cluster.
 #[derive(Clone, Debug, Deserialize, JsonSchema, PartialEq, Serialize)]
@@ -56,7 +56,7 @@ pub struct AdmissionSpec {
     /// The port that the pods listen on.
     #[schemars(range(min = 1024, max = 65535), extend("x-kubernetes-validations" = must(&[(
         "self != 8080",
-        "8080 is the port of health and metrics: choose another one",
+        "the pods have health and metrics on port 8080: use another one",
     )])))]
     pub port: u16,
 
@@ -96,7 +96,7 @@ pub enum ExistingViolations {
 #[serde(rename_all = "camelCase")]
 pub struct ClientsSpec {
     /// The ConfigMap in the engine's namespace whose key `ca.crt` has the authorities, in PEM.
-    #[schemars(length(min = 1, max = 253))]
+    #[schemars(schema_with = "object_name")]
     pub config_map: String,
 
     /// The common name or a DNS name that the certificate must have.

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::schema::must;
+use crate::schema::{must, object_name};
 
 /// Where the certificate of the webhook comes from.
 #[derive(Clone, Debug, Deserialize, JsonSchema, PartialEq, Serialize)]
@@ -26,7 +26,7 @@ use crate::schema::must;
         "the operator issues certificates itself: remove `secretName` and `caBundle`, or set `source` to CertManager or Secret",
     ),
     (
-        "self.leafDays < self.authorityDays",
+        "self.source != 'Operator' || self.leafDays < self.authorityDays",
         "a certificate cannot live longer than its authority: make `leafDays` smaller than `authorityDays`",
     ),
 ])))]
@@ -37,7 +37,7 @@ pub struct CertificatesSpec {
     /// The Secret in the engine's namespace that has `tls.crt`, `tls.key` and `ca.crt`. For `Secret`; for `CertManager` it is where
     /// cert-manager writes, and has a default.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(length(min = 1, max = 253))]
+    #[schemars(schema_with = "object_name")]
     pub secret_name: Option<String>,
 
     /// The issuer that cert-manager uses.
@@ -73,7 +73,7 @@ pub enum CertificateSource {
 #[serde(rename_all = "camelCase")]
 pub struct IssuerReference {
     /// Its name.
-    #[schemars(length(min = 1, max = 253))]
+    #[schemars(schema_with = "object_name")]
     pub name: String,
 
     /// Its kind: an `Issuer` of the engine's namespace, or a `ClusterIssuer`.

@@ -11,13 +11,15 @@ use crate::instance::{InstanceSpec, status::PortalInstanceStatus};
 use crate::schema::{must, tidy};
 
 /// What a PortalInstance says.
+#[allow(clippy::duplicated_attributes, reason = "each column has a type of its own")]
 #[derive(Clone, CustomResource, Debug, Default, Deserialize, PartialEq, Serialize)]
+#[expect(clippy::duplicated_attributes, reason = "columns have the same type, and are not the same")]
 #[kube(
     group = "portal.io",
     version = "v1alpha1",
     kind = "PortalInstance",
     shortname = "portal",
-    category = "portal",
+    category = "portal-all",
     status = "PortalInstanceStatus",
     schema = "manual",
     derive = "PartialEq",
@@ -84,8 +86,9 @@ impl JsonSchema for PortalInstance {
 
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
         let mut spec = generator.subschema_for::<InstanceSpec>();
-        // An instance without a spec has all defaults, those of its parts too.
-        spec.insert("default".to_owned(), json!({}));
+        // An instance without a spec has all defaults, those of its parts too. They are written out, because the API server validates a default
+        // without filling in what is missing in it.
+        spec.insert("default".to_owned(), json!(InstanceSpec::default()));
         let mut schema = json_schema!({
             "description": "One installation of the engine.",
             "type": "object",

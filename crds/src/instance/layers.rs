@@ -28,8 +28,8 @@ pub struct AuditSpec {
 
     /// After how long every object is judged again although nothing has changed, such as `10m`.
     #[schemars(length(min = 2, max = 18), extend("x-kubernetes-validations" = must(&[(
-        "self.matches('^([0-9]{1,5}h)?([0-9]{1,5}m)?([0-9]{1,5}s)?$')",
-        "write a duration such as `30s`, `10m` or `1h30m`",
+        "self.matches('^([0-9]{1,5}h)?([0-9]{1,5}m)?([0-9]{1,5}s)?$') && duration(self) >= duration('30s')",
+        "write a duration of 30s or more, such as `10m` or `1h30m`",
     )])))]
     pub resync: String,
 
@@ -52,7 +52,7 @@ pub struct NetworkSpec {
     /// What differs from the defaults of the checks.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schemars(
-        length(max = 32),
+        length(max = 16),
         extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["name"]),
     )]
     pub checks: Vec<NetworkCheck>,

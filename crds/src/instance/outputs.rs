@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use crate::schema::must;
+use crate::schema::{must, object_name};
 
 /// Where findings and decisions are told.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema, PartialEq, Serialize)]
@@ -17,8 +17,8 @@ pub struct SinksSpec {
     /// Reports as objects of the cluster.
     pub policy_report: PolicyReportSink,
 
-    /// Which decisions of admission are printed by the pods, as lines of JSON: `off` none, `rules` those in which a rule had something to say or
-    /// was passed by, `all` all.
+    /// Which decisions of admission are printed by the pods, as lines of JSON: `none` of them, `rules` those in which a rule had something to say or
+    /// was passed by, `all` of them.
     pub stdout: DecisionLog,
 }
 
@@ -51,7 +51,7 @@ pub struct AlertmanagerSink {
 #[serde(rename_all = "camelCase")]
 pub struct SecretReference {
     /// Its name.
-    #[schemars(length(min = 1, max = 253))]
+    #[schemars(schema_with = "object_name")]
     pub name: String,
 }
 
@@ -80,6 +80,8 @@ pub enum ReportApi {
 #[serde(rename_all = "lowercase")]
 #[expect(missing_docs, reason = "the words are those of the instance")]
 pub enum DecisionLog {
+    // Not `off`, which YAML takes for a boolean.
+    #[serde(rename = "none")]
     Off,
     #[default]
     Rules,

@@ -7,11 +7,24 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::json;
 
-use crate::schema::must;
+use crate::schema::{must, object_name};
+
+/// Labels as Kubernetes takes them.
+const LABELS: (&str, &str) = (
+    "self.all(key, !format.qualifiedName().validate(key).hasValue() && !format.labelValue().validate(self[key]).hasValue())",
+    "write labels that Kubernetes takes, such as `example.com/team: payments`: a key with a domain and a slash if you like, then, as in \
+     the value, at most 63 letters, digits, `-`, `_` and `.`, with a letter or digit at both ends",
+);
 
 /// What a pod asks for and may take.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase", default)]
+#[schemars(extend("x-kubernetes-validations" = must(&[(
+    "!has(self.requests) || !has(self.limits) || self.requests.all(name, !(name in self.limits) \
+     || !isQuantity(string(self.requests[name])) || !isQuantity(string(self.limits[name])) \
+     || quantity(string(self.requests[name])).compareTo(quantity(string(self.limits[name]))) <= 0)",
+    "a pod cannot ask for more than it may take: make `requests` smaller, or `limits` larger",
+)])))]
 pub struct Resources {
     /// What it asks for, such as `cpu: 100m` and `memory: 64Mi`.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -38,7 +51,11 @@ pub struct SchedulingSpec {
 
     /// The labels of the nodes that pods may run on.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(length(max = 32), extend("additionalProperties" = json!({ "type": "string", "maxLength": 63 })))]
+    #[schemars(extend(
+        "maxProperties" = 32,
+        "additionalProperties" = json!({ "type": "string", "maxLength": 63 }),
+        "x-kubernetes-validations" = must(&[LABELS]),
+    ))]
     pub node_selector: Option<BTreeMap<String, String>>,
 
     /// The taints of nodes that pods may run on in spite of them.
@@ -48,7 +65,7 @@ pub struct SchedulingSpec {
 
     /// The class by which pods come before others, such as `system-cluster-critical`. Unset: the cluster's default.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(length(min = 1, max = 253))]
+    #[schemars(schema_with = "object_name")]
     pub priority_class_name: Option<String>,
 }
 
@@ -107,30 +124,36 @@ pub struct Toleration {
 pub struct PodLabels {
     /// Labels. Those that begin with `portal.io/` or `app.kubernetes.io/` are Portal's own.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(
-        length(max = 32),
-        extend(
-            "additionalProperties" = json!({ "type": "string", "maxLength": 63 }),
-            "x-kubernetes-validations" = must(&[(
+    #[schemars(extend(
+        "maxProperties" = 32,
+        "additionalProperties" = json!({ "type": "string", "maxLength": 63 }),
+        "x-kubernetes-validations" = must(&[
+            LABELS,
+            (
                 "self.all(key, !key.startsWith('portal.io/') && !key.startsWith('app.kubernetes.io/'))",
                 "labels that begin with `portal.io/` or `app.kubernetes.io/` are Portal's own: use another prefix",
-            )]),
-        ),
-    )]
+            ),
+        ]),
+    ))]
     pub labels: Option<BTreeMap<String, String>>,
 
     /// Annotations. Those that begin with `portal.io/` are Portal's own.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(
-        length(max = 32),
-        extend(
-            "additionalProperties" = json!({ "type": "string", "maxLength": 4096 }),
-            "x-kubernetes-validations" = must(&[(
+    #[schemars(extend(
+        "maxProperties" = 32,
+        "additionalProperties" = json!({ "type": "string", "maxLength": 4096 }),
+        "x-kubernetes-validations" = must(&[
+            (
+                "self.all(key, !format.qualifiedName().validate(key).hasValue())",
+                "write keys that Kubernetes takes, such as `example.com/team`: a domain and a slash if you like, then at most 63 letters, \
+                 digits, `-`, `_` and `.`",
+            ),
+            (
                 "self.all(key, !key.startsWith('portal.io/'))",
                 "annotations that begin with `portal.io/` are Portal's own: use another prefix",
-            )]),
-        ),
-    )]
+            ),
+        ]),
+    ))]
     pub annotations: Option<BTreeMap<String, String>>,
 }
 
@@ -141,9 +164,11 @@ fn amounts(_: &mut SchemaGenerator) -> Schema {
         "maxProperties": 16,
         "additionalProperties": {
             "x-kubernetes-int-or-string": true,
-            "anyOf": [{ "type": "integer" }, { "type": "string" }],
             "maxLength": 32,
-            "pattern": r"^[+]?([0-9]+([.][0-9]*)?|[.][0-9]+)(([KMGTPE]i)|[numkMGTPE]|([eE][+-]?[0-9]+))?$",
+            "x-kubernetes-validations": must(&[(
+                "isQuantity(string(self)) && !quantity(string(self)).isLessThan(quantity('0'))",
+                "write an amount as for a container: `500m`, `1`, `64Mi` or `1Gi`",
+            )]),
         },
     })
 }

@@ -13,20 +13,19 @@ pub struct RbacSpec {
     /// `Audit` grants nothing and reports what rules need.
     pub mode: RbacMode,
 
-    /// What may be granted although it is refused by default, or nothing else if it is given for a kind that is not. None given: what the
-    /// operator holds itself.
+    /// What may be granted although it is refused by default: Secrets, `serviceaccounts/token`, and what runs in pods or reaches into them. The
+    /// operator has to hold it too.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 128), extend("x-kubernetes-list-type" = "atomic"))]
     pub allowed_resources: Vec<GrantedResource>,
 
-    /// What is never granted, beside what never is unless it is allowed by name: Secrets, `serviceaccounts/token`, and what runs or
-    /// reaches into pods.
+    /// What is never granted, beside what is refused by default. It wins over `allowedResources`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 128), extend("x-kubernetes-list-type" = "atomic"))]
     pub denied_resources: Vec<GrantedResource>,
 
     /// What happens if whoever writes a rule may not read what the rule reads, or do what it does: `Warn` warns them, `Enforce` refuses
-    /// the rule, and then no rule can be written while no engine answers, `Off` asks nobody.
+    /// the rule, and then no rule can be written while no engine answers, `None` asks nobody.
     pub author_check: AuthorCheck,
 }
 
@@ -47,6 +46,8 @@ pub enum AuthorCheck {
     #[default]
     Warn,
     Enforce,
+    // Not `Off`, which YAML takes for a boolean.
+    #[serde(rename = "None")]
     Off,
 }
 

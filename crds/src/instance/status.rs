@@ -5,6 +5,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
+use crate::schema::conditions;
+
 /// What has become of an instance.
 #[derive(Clone, Debug, Deserialize, JsonSchema, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase", default)]
@@ -16,7 +18,7 @@ pub struct PortalInstanceStatus {
 
     /// What holds: `Ready`, `Reconciling` or `Stalled` while something is under way or in the way, and one for each part.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    #[schemars(extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["type"]))]
+    #[schemars(schema_with = "conditions")]
     pub conditions: Vec<Condition>,
 
     /// How many pods are ready of those that there should be, such as `2/2`.
@@ -37,7 +39,7 @@ pub struct PortalInstanceStatus {
 
     /// The Deployments of the engine.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    #[schemars(extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["name"]))]
+    #[schemars(length(max = 8), extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["name"]))]
     pub engines: Vec<EngineStatus>,
 
     /// How many rules the instance serves.
@@ -55,32 +57,37 @@ pub struct PortalInstanceStatus {
 
 /// A Deployment of the engine.
 #[derive(Clone, Debug, Default, Deserialize, Eq, JsonSchema, PartialEq, Serialize)]
-#[serde(rename_all = "camelCase", default)]
+#[serde(rename_all = "camelCase")]
 pub struct EngineStatus {
     /// The name of the Deployment.
     #[schemars(length(min = 1, max = 253))]
     pub name: String,
 
     /// The layers that it runs, with commas between.
+    #[serde(default)]
     #[schemars(length(max = 63))]
     pub layers: String,
 
     /// The image of its pods.
+    #[serde(default)]
     #[schemars(length(max = 512))]
     pub image: String,
 
     /// The version that its pods say they are. Unset: none of them has said so yet, or they differ.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 63))]
     pub version: Option<String>,
 
     /// How many pods there should be.
+    #[serde(default)]
     pub replicas: i32,
 
     /// How many of them are ready.
+    #[serde(default)]
     pub ready_replicas: i32,
 
     /// How many of them are as the instance says.
+    #[serde(default)]
     pub updated_replicas: i32,
 }
 

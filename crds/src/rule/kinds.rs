@@ -22,7 +22,8 @@ macro_rules! rule_kind {
             version = "v1alpha1",
             kind = $kind,
             shortname = $short,
-            category = "portal",
+            // Not `portal`, which is short for PortalInstance: of a category and a short name kubectl takes the category.
+            category = "portal-all",
             status = "RuleStatus",
             schema = "manual",
             derive = "PartialEq",

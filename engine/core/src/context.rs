@@ -150,13 +150,13 @@ pub(crate) fn schema(judged: Judged<'_>) -> Schema {
 }
 
 /// The fields that a pod's security context and a container's both have.
-pub(crate) fn shared_security_fields() -> HashSet<&'static str> {
+pub(crate) static SHARED_SECURITY_FIELDS: LazyLock<HashSet<&str>> = LazyLock::new(|| {
     let schema = &TYPES.schema;
     let of_container = schema.object(TYPES.pod.container).fields.get("securityContext");
     let of_container = of_container.map(|field| objects_of(&field.shape)).unwrap_or_default();
     let of_pod = schema.object(TYPES.pod.security_context).fields.keys().map(String::as_str);
     of_pod.filter(|name| of_container.iter().any(|id| schema.object(*id).fields.contains_key(*name))).collect()
-}
+});
 
 /// Says of requests what `match` leaves of them.
 fn narrow_request(schema: &mut Schema, judged: Judged<'_>, request: &Shape) {

@@ -15,6 +15,9 @@ pub trait ExpressionEngine: Send + Sync {
 
     /// Compiles an expression. Pure: the same source and schema give the same result, and it may be called from any thread.
     fn compile(&self, source: &str, schema: &Schema) -> Result<Box<dyn Expression>, Error>;
+
+    /// Compiles an expression whose value must be true or false, as that of a rule is. Fails if it can never be.
+    fn compile_condition(&self, source: &str, schema: &Schema) -> Result<Box<dyn Expression>, Error>;
 }
 
 /// A compiled expression.
@@ -37,9 +40,6 @@ pub trait Expression: fmt::Debug + Send + Sync {
         limits: &Limits,
         now: Moment,
     ) -> Vec<Observation<'a>>;
-
-    /// Fails if its value can never be true or false, as that of a rule must be.
-    fn check_condition(&self) -> Result<(), Error>;
 
     /// What it reads and calls. Nothing that an evaluation does may be missing.
     fn facts(&self) -> &Facts;
@@ -128,25 +128,19 @@ impl ExpressionEngine for ExprEngine {
     fn compile(&self, source: &str, schema: &Schema) -> Result<Box<dyn Expression>, Error> {
         Ok(Box::new(portal_expr::compile(source, schema, Mode::Rules)?))
     }
+
+    fn compile_condition(&self, source: &str, schema: &Schema) -> Result<Box<dyn Expression>, Error> {
+        Ok(Box::new(portal_expr::compile_condition(source, schema, Mode::Rules)?))
+    }
 }
 
 impl Expression for Outline {
-    fn evaluate<'a>(
-        &'a self,
-        _: &'a dyn Host,
-        _: &'a Arena,
-        _: &Limits,
-        _: Moment,
-    ) -> Result<Value<'a>, Error> {
+    fn evaluate<'a>(&'a self, _: &'a dyn Host, _: &'a Arena, _: &Limits, _: Moment) -> Result<Value<'a>, Error> {
         unreachable!("whoever keeps outlines asks no rule anything")
     }
 
     fn explain<'a>(&'a self, _: &'a dyn Host, _: &'a Arena, _: &Limits, _: Moment) -> Vec<Observation<'a>> {
         Vec::new()
-    }
-
-    fn check_condition(&self) -> Result<(), Error> {
-        Ok(())
     }
 
     fn facts(&self) -> &Facts {
@@ -185,10 +179,6 @@ impl Expression for Program {
         now: Moment,
     ) -> Vec<Observation<'a>> {
         Program::explain(self, host, arena, limits, now)
-    }
-
-    fn check_condition(&self) -> Result<(), Error> {
-        Program::check_condition(self)
     }
 
     fn facts(&self) -> &Facts {

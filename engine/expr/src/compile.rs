@@ -9,10 +9,12 @@ mod booleans;
 mod calls;
 mod constants;
 mod contradictions;
+mod defaults;
 mod divisors;
 mod either;
 mod elsewhere;
 mod empties;
+mod everything;
 mod fallbacks;
 mod filled;
 mod form;
@@ -20,13 +22,16 @@ mod guards;
 mod hidden;
 mod hints;
 mod known;
+mod lacking;
 mod members;
 mod nil;
 mod operators;
 mod patterns;
+mod ports;
 mod predicates;
 mod readings;
 mod reversed;
+mod selectors;
 #[cfg(test)]
 mod tests;
 mod through;
@@ -42,7 +47,7 @@ use crate::{
     parse::parse,
     print::written,
     program::{CallSite, Constant, Kind, Op, Program},
-    schema::{FilledList, Schema, Shape, Slot},
+    schema::{Filled, FilledList, Schema, Shape, Slot},
     types::Type,
     warning::Warning,
 };
@@ -69,6 +74,15 @@ const MAX_HEIGHT: usize = 3 * MAX_NESTING;
 
 /// Compiles an expression.
 pub fn compile(source: &str, schema: &Schema, mode: Mode) -> Result<Program, Error> {
+    compile_as(source, schema, mode, false)
+}
+
+/// Compiles an expression whose value must be true or false, as that of a rule is. Fails if it can never be.
+pub fn compile_condition(source: &str, schema: &Schema, mode: Mode) -> Result<Program, Error> {
+    compile_as(source, schema, mode, true)
+}
+
+fn compile_as(source: &str, schema: &Schema, mode: Mode, is_condition: bool) -> Result<Program, Error> {
     let tree = parse(source)?;
     let mut compiler = Compiler {
         source,
@@ -89,6 +103,7 @@ pub fn compile(source: &str, schema: &Schema, mode: Mode) -> Result<Program, Err
         compared: Vec::new(),
         replaceable: Vec::new(),
         filled: Vec::new(),
+        defaulted: Vec::new(),
         facts: Facts::default(),
         calls: Vec::new(),
         warnings: Vec::new(),
@@ -96,18 +111,10 @@ pub fn compile(source: &str, schema: &Schema, mode: Mode) -> Result<Program, Err
         unchecked: 0,
     };
     let typed = compiler.value(tree.root)?;
-    let is_there = compiler.refuse_either_truth(tree.root, &typed, true);
+    if is_condition {
+        compiler.require_condition(tree.root, &typed)?;
+    }
     compiler.warn_of_truth(tree.root, &typed, true);
-    let hidden = compiler.refuse_hidden(tree.root, &typed).and(is_there).err();
-    let Typed { op: root, known } = typed;
-    let no_condition = (!known.form.may_be_bool()).then(|| {
-        if let Some(hidden) = hidden {
-            return hidden;
-        }
-        let kind = if known.is_unknown() { "neither".to_owned() } else { known.kind.to_string() };
-        let hint = compiler.truth_of(tree.root, known.kind, true).filter(|_| !compiler.strict).unwrap_or_default();
-        compiler.error(tree.node(tree.root).at, format!("a rule must be true or false, and this is {kind}{hint}"))
-    });
     if compiler.facts.reads.is_empty() && compiler.calls.is_empty() && compiler.facts.now.is_none() && !compiler.strict
     {
         compiler.warn(tree.node(tree.root).at, "this reads nothing, so its answer is always the same");
@@ -116,11 +123,12 @@ pub fn compile(source: &str, schema: &Schema, mode: Mode) -> Result<Program, Err
     compiler.facts.unfound = compiler.unfound();
     compiler.facts.substituted = compiler.substituted();
     compiler.warn_of_filled();
+    compiler.warn_of_lacking();
     let Compiler { strict, declared, roots, compared, mut facts, calls, warnings, .. } = compiler;
     facts.finish();
     Ok(Program {
         source: source.into(),
-        root,
+        root: typed.op,
         variables: declared.into(),
         roots: roots.into(),
         calls: calls.into(),
@@ -128,8 +136,7 @@ pub fn compile(source: &str, schema: &Schema, mode: Mode) -> Result<Program, Err
         facts,
         compared,
         warnings,
-        no_condition,
-        declarations: declarations(&tree).into(),
+        declarations: if is_condition { declarations(&tree).into() } else { Box::default() },
     })
 }
 
@@ -183,6 +190,8 @@ struct Compiler<'s> {
     replaceable: Vec<Replaceable>,
     /// The lists that Kubernetes fills in where they are empty.
     filled: Vec<(Id, &'static FilledList)>,
+    /// The fields that read as something where they are missing.
+    defaulted: Vec<(Id, Filled)>,
     facts: Facts,
     calls: Vec<CallSite>,
     warnings: Vec<Warning>,
@@ -223,6 +232,19 @@ struct Scope<'s> {
 }
 
 impl<'s> Compiler<'s> {
+    /// Refuses a value that can never be true or false.
+    fn require_condition(&self, id: Id, typed: &Typed<'s>) -> Result<(), Error> {
+        let known = &typed.known;
+        if known.form.may_be_bool() {
+            return Ok(());
+        }
+        self.refuse_hidden(id, typed)?;
+        self.refuse_either_truth(id, typed, true)?;
+        let kind = if known.is_unknown() { "neither".to_owned() } else { known.kind.to_string() };
+        let hint = self.truth_of(id, known.kind, true).filter(|_| !self.strict).unwrap_or_default();
+        Err(self.error(self.at(id), format!("a rule must be true or false, and this is {kind}{hint}")))
+    }
+
     /// Compiles a node whose value is used as a whole: what it comes from is read.
     fn value(&mut self, id: Id) -> Result<Typed<'s>, Error> {
         let mut typed = self.node(id)?;
@@ -419,7 +441,8 @@ impl<'s> Compiler<'s> {
         if let Some(taken) = taken {
             return Err(self.error(at, format!("`{name}` is {taken} already: choose another name")));
         }
-        let Typed { op, known } = self.node(value)?;
+        let typed = self.node(value)?;
+        let Typed { op, known } = self.declared_default(name, value, typed);
         let number = self.declared.len() as u16;
         self.declared.push(name.into());
         self.note_fixed(&op);

@@ -73,7 +73,18 @@ struct Builder<'s> {
 
 impl<'s> Builder<'s> {
     fn new(source: &'s str, lenient: bool) -> Self {
-        Self { source, nodes: Vec::new(), depths: Vec::new(), made: 0, visits: 0, level: 0, predicates: 0, lenient }
+        // Most sources have fewer.
+        let nodes = source.len() / 4;
+        Self {
+            source,
+            nodes: Vec::with_capacity(nodes),
+            depths: Vec::with_capacity(nodes),
+            made: 0,
+            visits: 0,
+            level: 0,
+            predicates: 0,
+            lenient,
+        }
     }
 
     fn sequence(&mut self, pair: Pair<'s, Rule>) -> Result<Id, Error> {
@@ -100,6 +111,7 @@ impl<'s> Builder<'s> {
         self.enter(start(&pair))?;
         let node = match pair.as_rule() {
             Rule::operation => self.operation(pair),
+            Rule::text => self.text(&pair),
             Rule::let_in => self.let_in(pair),
             Rule::if_else => self.if_else(pair),
             rule => unreachable!("no expression is a {rule:?}"),

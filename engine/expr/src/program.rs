@@ -4,7 +4,6 @@ use portal_document::Key;
 
 use crate::{
     builtins::Builtin,
-    error::Error,
     facts::{Compared, Facts},
     operators::Comparison,
     regex::Regex,
@@ -28,9 +27,7 @@ pub struct Program {
     /// What texts with computed fields are compared with, until somebody takes it.
     pub(crate) compared: Vec<Compared>,
     pub(crate) warnings: Vec<Warning>,
-    /// Why it is no condition, if it can never be one.
-    pub(crate) no_condition: Option<Error>,
-    /// The declarations that it begins with.
+    /// The declarations that a condition begins with.
     pub(crate) declarations: Box<str>,
 }
 
@@ -415,7 +412,7 @@ impl Program {
         &self.source
     }
 
-    /// The variables that it declares before anything else, as text in one line. Another expression behind it can use them.
+    /// The variables that a condition declares before anything else, as text in one line. Another expression behind it can use them.
     pub fn declarations(&self) -> &str {
         &self.declarations
     }
@@ -434,11 +431,6 @@ impl Program {
     /// What may be a mistake although it compiles.
     pub fn warnings(&self) -> &[Warning] {
         &self.warnings
-    }
-
-    /// Fails if the value can never be true or false.
-    pub fn check_condition(&self) -> Result<(), Error> {
-        self.no_condition.clone().map_or(Ok(()), Err)
     }
 
     /// Where the program calls the host. A host is told the place in this list.

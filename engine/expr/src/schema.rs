@@ -9,7 +9,8 @@ use std::sync::Arc;
 /// Everything that an expression may name beside the builtins. A clone shares all but the roots, which are the least of it.
 #[derive(Clone, Debug, Default)]
 pub struct Schema {
-    roots: HashMap<String, Root>,
+    /// By their names. They are few.
+    roots: Vec<(String, Root)>,
     objects: Arc<Objects>,
     functions: Arc<HashMap<String, Function>>,
     hints: Arc<HashMap<String, Hint>>,
@@ -21,9 +22,21 @@ pub struct Schema {
     fallbacks: &'static [Fallback],
     filled_lists: &'static [FilledList],
     text_defaults: &'static [(&'static str, &'static str, &'static str)],
+    /// What fields are filled in with by a text that has computed fields: their names, that of the text, and the expression, with `{}` for
+    /// what is before the names.
+    worked_out: &'static [(&'static str, &'static str, &'static str)],
+    /// Fields among these that nobody fills in, by their names.
+    meant: &'static [&'static str],
+    /// Fields that stand for everything where they are missing: the names of their objects, and their own.
+    everything: &'static [(&'static str, &'static str)],
+    /// Objects that are the same empty and missing: the names of the objects that they are fields of, and their own.
+    empty_objects: Arc<HashSet<(&'static str, &'static str)>>,
+    /// Objects that say the same by one of two fields: their names, and the fields.
+    either_fields: &'static [(&'static str, [&'static str; 2])],
+    /// What fields read as where they are missing, by their names: the names of their objects, and what it is.
+    filled: Arc<HashMap<&'static str, Vec<(&'static str, Filled)>>>,
     word_defaults: &'static [(&'static str, Option<&'static str>)],
-    /// Lists in which `*` stands for everything, by their names.
-    wildcards: &'static [&'static str],
+    wildcards: &'static [Wildcard],
     /// What fields that are true or false count as where they are missing. Those that are not named count as false.
     truth_defaults: Option<&'static [(&'static str, Option<bool>)]>,
     /// Fields of which more is known here than where their objects were added.
@@ -60,6 +73,41 @@ pub enum Instead {
         /// Fields whose own fields are taken one by one.
         merged: &'static [&'static str],
     },
+}
+
+/// A list of texts in which one stands for everything.
+#[derive(Clone, Copy, Debug)]
+pub struct Wildcard {
+    /// The name of the list.
+    pub list: &'static str,
+    /// The text that stands for everything.
+    pub all: &'static str,
+    /// Whether it also stands for what is before a `/`: `*/exec` for `pods/exec`.
+    pub has_parts: bool,
+    /// Whether the list says what is taken away, so that who has everything in it has less.
+    pub takes_away: bool,
+}
+
+/// What a field reads as where it is missing.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Filled {
+    /// True or false.
+    Bool(bool),
+    /// A whole number.
+    Int(i64),
+    /// Text.
+    Text(&'static str),
+}
+
+impl fmt::Display for Filled {
+    /// As it is written in an expression.
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Filled::Bool(value) => write!(formatter, "{value}"),
+            Filled::Int(value) => write!(formatter, "{value}"),
+            Filled::Text(value) => write!(formatter, "{value:?}"),
+        }
+    }
 }
 
 /// A list that is filled in where it is empty.
@@ -289,14 +337,15 @@ impl Schema {
     fn add(&mut self, name: String, shape: Shape, required: bool) -> Slot {
         let slot = Slot(self.slots);
         self.slots += 1;
-        self.roots.insert(name, Root { slot, shape, required });
+        self.roots.retain(|(known, _)| *known != name);
+        self.roots.push((name, Root { slot, shape, required }));
         slot
     }
 
     /// The same schema, with something else known of a root. A root that is not there is not added.
     pub fn with_root(&self, name: &str, shape: Shape) -> Self {
         let mut schema = self.clone();
-        if let Some(root) = schema.roots.get_mut(name) {
+        if let Some((_, root)) = schema.roots.iter_mut().find(|(known, _)| known == name) {
             root.shape = shape;
         }
         schema
@@ -394,6 +443,82 @@ impl Schema {
         self.filled_lists.iter().find(|filled| filled.object == object && filled.list == list)
     }
 
+    /// Says what fields read as where they are missing: the name of their object, their own, and what it is. Whoever asks whether one is
+    /// missing is told so all the same.
+    pub fn set_filled(&mut self, filled: impl IntoIterator<Item = (&'static str, &'static str, Filled)>) {
+        let mut by_name: HashMap<&'static str, Vec<(&'static str, Filled)>> = HashMap::new();
+        for (object, field, value) in filled {
+            by_name.entry(field).or_default().push((object, value));
+        }
+        self.filled = Arc::new(by_name);
+    }
+
+    /// Says which of these fields nobody fills in: they only mean that, and may be missing from what is stored.
+    pub fn set_meant(&mut self, fields: &'static [&'static str]) {
+        self.meant = fields;
+    }
+
+    /// Whether fields of this name are only taken for what they read as.
+    pub(crate) fn is_meant(&self, field: &str) -> bool {
+        self.meant.contains(&field)
+    }
+
+    /// What fields of this name read as where they are missing, by the names of their objects.
+    pub(crate) fn filled_of(&self, field: &str) -> &[(&'static str, Filled)] {
+        self.filled.get(field).map(Vec::as_slice).unwrap_or_default()
+    }
+
+    /// Says what fields are filled in with by a text that has computed fields: their names, that of the text, and the expression, with `{}` for
+    /// what is before the names.
+    pub fn set_worked_out(&mut self, fields: &'static [(&'static str, &'static str, &'static str)]) {
+        self.worked_out = fields;
+    }
+
+    /// The text by which a field of this name is filled in, and the expression.
+    pub(crate) fn worked_out(&self, field: &str) -> Option<(&'static str, &'static str)> {
+        self.worked_out.iter().find(|(name, ..)| *name == field).map(|(_, text, expression)| (*text, *expression))
+    }
+
+    /// Says which fields stand for everything where they are missing: the name of their object, and their own.
+    pub fn set_everything(&mut self, fields: &'static [(&'static str, &'static str)]) {
+        self.everything = fields;
+    }
+
+    /// Whether a field of this name stands for everything where it is missing, in an object of this name or in any.
+    pub(crate) fn is_all_without(&self, object: Option<&str>, field: &str) -> bool {
+        self.everything.iter().any(|(of, name)| *name == field && object.is_none_or(|object| object == *of))
+    }
+
+    /// Says which objects are the same empty and missing: the name of the object that they are a field of, and their own.
+    pub fn set_empty_objects(&mut self, fields: impl IntoIterator<Item = (&'static str, &'static str)>) {
+        self.empty_objects = Arc::new(fields.into_iter().collect());
+    }
+
+    /// Whether a field is an object that is the same empty and missing.
+    pub(crate) fn is_empty_object(&self, object: &str, field: &str) -> bool {
+        self.empty_objects.contains(&(object, field))
+    }
+
+    /// Says which objects say the same by one of two fields, such as a port by its number or by its name.
+    pub fn set_either_fields(&mut self, fields: &'static [(&'static str, [&'static str; 2])]) {
+        self.either_fields = fields;
+    }
+
+    /// Whether some object may have another field in the place of one of this name.
+    pub(crate) fn is_either_field(&self, field: &str) -> bool {
+        self.either_fields.iter().any(|(_, fields)| fields.contains(&field))
+    }
+
+    /// The field that an object of this name may have in the place of another one.
+    pub(crate) fn other_field(&self, object: &str, field: &str) -> Option<&'static str> {
+        let (_, [one, other]) = self.either_fields.iter().find(|(of, _)| *of == object)?;
+        match field {
+            _ if field == *one => Some(other),
+            _ if field == *other => Some(one),
+            _ => None,
+        }
+    }
+
     /// Says what fields that are any text count as where they are missing: the name of their object, their own, and the text.
     pub fn set_text_defaults(&mut self, defaults: &'static [(&'static str, &'static str, &'static str)]) {
         self.text_defaults = defaults;
@@ -451,14 +576,14 @@ impl Schema {
         Some(named.map_or(Some(false), |(_, default)| *default))
     }
 
-    /// Says in which lists `*` stands for everything, by their names.
-    pub fn set_wildcards(&mut self, lists: &'static [&'static str]) {
+    /// Says in which lists a text stands for everything.
+    pub fn set_wildcards(&mut self, lists: &'static [Wildcard]) {
         self.wildcards = lists;
     }
 
-    /// Whether `*` stands for everything in a list of this name.
-    pub(crate) fn has_wildcard(&self, list: &str) -> bool {
-        self.wildcards.contains(&list)
+    /// What stands for everything in a list of this name.
+    pub(crate) fn wildcard(&self, list: &str) -> Option<&'static Wildcard> {
+        self.wildcards.iter().find(|wildcard| wildcard.list == list)
     }
 
     /// What is meant by exactly this path.
@@ -473,7 +598,7 @@ impl Schema {
 
     /// The root of this name.
     pub fn root(&self, name: &str) -> Option<&Root> {
-        self.roots.get(name)
+        self.roots.iter().find(|(known, _)| known == name).map(|(_, root)| root)
     }
 
     /// An object.
@@ -493,7 +618,7 @@ impl Schema {
 
     /// The names of all roots.
     pub fn root_names(&self) -> impl Iterator<Item = &str> {
-        self.roots.keys().map(String::as_str)
+        self.roots.iter().map(|(name, _)| name.as_str())
     }
 
     /// The names of all functions.

@@ -66,3 +66,70 @@ pub fn build(request: &Request<'_>) -> Value {
 fn duration(minutes: i64) -> String {
     format!("{}h{}m0s", minutes / 60, minutes % 60)
 }
+
+#[cfg(test)]
+mod tests {
+    use expect_test::expect;
+
+    use super::*;
+
+    #[test]
+    fn a_certificate_is_asked_for_as_the_operator_would_make_it() {
+        let labels = BTreeMap::from([("app.kubernetes.io/managed-by".to_owned(), "portal-operator".to_owned())]);
+        let names = ["portal.portal-system.svc".to_owned()];
+        let request = Request {
+            name: "portal-webhook",
+            secret_name: "webhook-tls",
+            namespace: "portal-system",
+            labels: &labels,
+            names: &names,
+            issuer: Issuer { name: "company", kind: "ClusterIssuer", group: "cert-manager.io" },
+            validity: SignedDuration::from_hours(30 * 24),
+        };
+        expect![[r#"
+            {
+              "apiVersion": "cert-manager.io/v1",
+              "kind": "Certificate",
+              "metadata": {
+                "labels": {
+                  "app.kubernetes.io/managed-by": "portal-operator"
+                },
+                "name": "portal-webhook",
+                "namespace": "portal-system"
+              },
+              "spec": {
+                "dnsNames": [
+                  "portal.portal-system.svc"
+                ],
+                "duration": "720h0m0s",
+                "issuerRef": {
+                  "group": "cert-manager.io",
+                  "kind": "ClusterIssuer",
+                  "name": "company"
+                },
+                "privateKey": {
+                  "algorithm": "ECDSA",
+                  "encoding": "PKCS8",
+                  "rotationPolicy": "Always",
+                  "size": 256
+                },
+                "renewBefore": "240h0m0s",
+                "secretName": "webhook-tls",
+                "secretTemplate": {
+                  "labels": {
+                    "app.kubernetes.io/managed-by": "portal-operator"
+                  }
+                },
+                "usages": [
+                  "digital signature",
+                  "server auth"
+                ]
+              }
+            }"#]]
+        .assert_eq(&format!("{:#}", build(&request)));
+        // cert-manager refuses less than an hour.
+        let short = build(&Request { validity: SignedDuration::ZERO, ..request });
+        assert_eq!(short["spec"]["duration"], "1h0m0s");
+        assert_eq!(short["spec"]["renewBefore"], "0h20m0s");
+    }
+}

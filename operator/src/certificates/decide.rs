@@ -155,8 +155,7 @@ impl<'a> View<'a> {
 
     /// Whether pods have nothing to show that API servers could trust. Where the leaf is out of its time, so are those before it.
     fn is_nothing_valid_served(&self) -> bool {
-        let is_out_of_time =
-            self.known.leaf.as_ref().is_ok_and(|leaf| !leaf.certificate.is_valid(self.given.now));
+        let is_out_of_time = self.known.leaf.as_ref().is_ok_and(|leaf| !leaf.certificate.is_valid(self.given.now));
         self.given.served.is_empty() || is_out_of_time
     }
 
@@ -164,8 +163,7 @@ impl<'a> View<'a> {
     fn can_begin(&self) -> bool {
         self.leaf.is_some_and(|leaf| {
             let has_settled = self.settles(leaf) <= self.given.now;
-            serve(self.given.served, &leaf.fingerprint)
-                && (has_settled || self.behind(leaf).next().is_none())
+            serve(self.given.served, &leaf.fingerprint) && (has_settled || self.behind(leaf).next().is_none())
         })
     }
 

@@ -71,10 +71,9 @@ pub(super) fn write(action: Action, known: &Known, given: &Given<'_>) -> Result<
         }
         Action::Promote => {
             let next = view.next.ok_or_else(outdated)?;
-            for (from, to) in [
-                (entry::NEXT.certificate, entry::AUTHORITY.certificate),
-                (entry::NEXT.key, entry::AUTHORITY.key),
-            ] {
+            for (from, to) in
+                [(entry::NEXT.certificate, entry::AUTHORITY.certificate), (entry::NEXT.key, entry::AUTHORITY.key)]
+            {
                 data.insert(to.to_owned(), authority.get(from).ok_or_else(outdated)?.clone());
             }
             let others = view.bundle.iter().filter(|authority| authority.der != next.certificate.der);

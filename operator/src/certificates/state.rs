@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use super::{
     Action, Served,
     decide::{Trusted, View},
-    read::Leaf,
+    read::{Certificate, Leaf},
 };
 
 /// What the condition `CertificatesReady` says, and when certificates end.
@@ -75,7 +75,8 @@ impl State {
             None => missing(view, action),
         };
         let leaf = view.known.leaf.as_ref().ok();
-        let issuer = leaf.and_then(|leaf| view.known.authorities.iter().find(|known| Some(&known.der) == leaf.issuer.as_ref()));
+        let issuer =
+            leaf.and_then(|leaf| view.known.authorities.iter().find(|known| Some(&known.der) == leaf.issuer.as_ref()));
         State {
             is_ready,
             reason,
@@ -98,12 +99,16 @@ fn in_use(view: &View<'_>, leaf: &Leaf) -> (bool, Reason, String) {
         return rotating(format!("the authority cannot sign: {problem}; another one takes its place"));
     };
     if view.next.is_some() || !view.is_of_current(leaf) {
-        return rotating("another authority signs the next certificate, as soon as every API server trusts it".to_owned());
+        return rotating(
+            "another authority signs the next certificate, as soon as every API server trusts it".to_owned(),
+        );
     }
     if view.has_more_than_needed() {
         let behind = names(view.behind(leaf));
         if behind.is_empty() {
-            return rotating("every pod serves the certificate of the authority; the one before is forgotten soon".to_owned());
+            return rotating(
+                "every pod serves the certificate of the authority; the one before is forgotten soon".to_owned(),
+            );
         }
         let message = format!(
             "the authority before stays trusted, because these pods do not serve the new certificate yet, or could not be asked: \
@@ -123,7 +128,11 @@ fn missing(view: &View<'_>, action: Option<Action>) -> (bool, Reason, String) {
         Ok(_) => "no authority that is trusted has signed it".to_owned(),
     };
     if action.is_some() {
-        return (false, Reason::Issuing, format!("the certificate cannot be used: {problem}; another one is being made"));
+        return (
+            false,
+            Reason::Issuing,
+            format!("the certificate cannot be used: {problem}; another one is being made"),
+        );
     }
     let moment = match view.current.map(|current| view.trusted(current)) {
         Some(Trusted::From(moment)) => format!(" at {}", seconds(moment)),
@@ -136,7 +145,7 @@ fn missing(view: &View<'_>, action: Option<Action>) -> (bool, Reason, String) {
     (false, Reason::WaitingForApiServers, message)
 }
 
-pub(super) fn out_of_time(certificate: &super::read::Certificate, now: Timestamp) -> String {
+pub(super) fn out_of_time(certificate: &Certificate, now: Timestamp) -> String {
     if certificate.has_expired(now) {
         format!("it has expired at {}", certificate.until)
     } else {
@@ -159,8 +168,45 @@ fn seconds(moment: Timestamp) -> Timestamp {
     Timestamp::from_second(moment.as_second()).unwrap_or(moment)
 }
 
+impl Reason {
+    /// Every reason, for whoever has to know them all.
+    pub const ALL: [Reason; 17] = [
+        Reason::Valid,
+        Reason::RotatingAuthority,
+        Reason::WaitingForPods,
+        Reason::Issuing,
+        Reason::WaitingForApiServers,
+        Reason::ExpiresSoon,
+        Reason::SecretMissing,
+        Reason::WaitingForCertManager,
+        Reason::CertificateUnreadable,
+        Reason::KeyUnreadable,
+        Reason::KeyMismatch,
+        Reason::NameNotCovered,
+        Reason::NotYetValid,
+        Reason::Expired,
+        Reason::AuthorityMissing,
+        Reason::AuthorityUnreadable,
+        Reason::NotTrusted,
+    ];
+}
+
 impl fmt::Display for Reason {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Debug::fmt(self, formatter)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_reason_is_explained() {
+        let page = include_str!("../../../docs/operator/certificate-management.md");
+        for (index, reason) in Reason::ALL.into_iter().enumerate() {
+            assert!(page.contains(&format!("| `{reason}` |")), "{reason} is not in the table of the page");
+            assert_eq!(reason as usize, index, "each is there once");
+        }
     }
 }

@@ -1,7 +1,10 @@
 //! Certificates that somebody else issues: a person, or cert-manager.
 
+#[cfg(test)]
+mod tests;
+
 use jiff::{SignedDuration, Timestamp};
-use rustls_pki_types::CertificateDer;
+use rustls_pki_types::{CertificateDer, pem::PemObject as _};
 
 use super::{
     ASK_AGAIN, Data, Judgement, Published, Reason, Served, State,
@@ -98,7 +101,7 @@ fn told(supplied: &Supplied<'_>, good: &Good) -> (bool, Reason, String) {
         return (true, Reason::Valid, format!("the certificate in the Secret {secret} is valid until {until}"));
     }
     let help = match supplied.source {
-        Source::CertManager => format!("cert-manager should have renewed it: kubectl describe certificate {secret}"),
+        Source::CertManager => "cert-manager should have renewed it: kubectl describe certificates".to_owned(),
         Source::Secret => "write a new one into it".to_owned(),
     };
     (true, Reason::ExpiresSoon, format!("the certificate in the Secret {secret} is valid only until {until}: {help}"))
@@ -112,11 +115,13 @@ fn check(supplied: &Supplied<'_>) -> Result<Good, Problem> {
         return Err(match supplied.source {
             Source::CertManager => Problem(
                 Reason::WaitingForCertManager,
-                format!("cert-manager has not written the Secret {secret} yet: kubectl describe certificate {secret}"),
+                format!("cert-manager has not written the Secret {secret} yet: kubectl describe certificates"),
             ),
             Source::Secret => Problem(
                 Reason::SecretMissing,
-                format!("there is no Secret {secret} in the namespace of the engine: create it, with tls.crt, tls.key and ca.crt"),
+                format!(
+                    "there is no Secret {secret} in the namespace of the engine: create it, with tls.crt, tls.key and ca.crt"
+                ),
             ),
         });
     };
@@ -126,7 +131,10 @@ fn check(supplied: &Supplied<'_>) -> Result<Good, Problem> {
     if !leaf.is_valid(now) {
         let reason = if leaf.has_expired(now) { Reason::Expired } else { Reason::NotYetValid };
         let help = if leaf.has_expired(now) { "renew it" } else { "compare the clocks of whoever issued it" };
-        return Err(problem(reason, format!("the certificate cannot be used, {}: {help}", state::out_of_time(&leaf, now))));
+        return Err(problem(
+            reason,
+            format!("the certificate cannot be used, {}: {help}", state::out_of_time(&leaf, now)),
+        ));
     }
     let authorities = authorities(supplied)?;
     trusted(supplied, &chain, &leaf, &authorities).map_err(|(reason, text)| problem(reason, text))?;
@@ -143,9 +151,8 @@ fn trusted(
 ) -> Result<(), (Reason, String)> {
     let Err(distrust) = trust::verify(chain, authorities, supplied.names, supplied.now) else { return Ok(()) };
     let place = if supplied.bundle.is_some() { "spec.certificates.caBundle" } else { "ca.crt" };
-    let expired = authorities.iter().find(|authority| {
-        authority.subject == leaf.issuer && !authority.is_valid(supplied.now)
-    });
+    let expired =
+        authorities.iter().find(|authority| authority.subject == leaf.issuer && !authority.is_valid(supplied.now));
     Err(match distrust {
         Distrust::Name(name) => {
             let names: Vec<&str> = leaf.names.iter().map(String::as_str).collect();
@@ -154,7 +161,8 @@ fn trusted(
         }
         Distrust::Chain(webpki::Error::CaUsedAsEndEntity) => (
             Reason::NotTrusted,
-            "the certificate in tls.crt is one of an authority: issue one for a server, that the authority signs".to_owned(),
+            "the certificate in tls.crt is one of an authority: issue one for a server, that the authority signs"
+                .to_owned(),
         ),
         Distrust::Chain(webpki::Error::RequiredEkuNotFoundContext(_)) => (
             Reason::NotTrusted,
@@ -190,10 +198,8 @@ fn authorities(supplied: &Supplied<'_>) -> Result<Vec<Certificate>, Problem> {
         }
     };
     // Whoever reads it later, the API server and other replicas, takes all of it or nothing.
-    let found: Result<Vec<_>, _> = rustls_pki_types::pem::PemObject::pem_slice_iter(text).collect();
-    let found: Option<Vec<_>> = found.ok().and_then(|found: Vec<CertificateDer<'_>>| {
-        found.into_iter().map(Certificate::read).collect()
-    });
+    let found: Option<Vec<_>> =
+        CertificateDer::pem_slice_iter(text).map(|found| Certificate::read(found.ok()?)).collect();
     found.filter(|found| !found.is_empty()).ok_or_else(|| {
         let message = format!("{place} cannot be read: it takes certificates in PEM, one behind the other");
         Problem(Reason::AuthorityUnreadable, message)
@@ -206,8 +212,12 @@ fn flawed(flaw: &Flaw, problem: impl Fn(Reason, String) -> Problem) -> Problem {
             (Reason::CertificateUnreadable, "it takes PEM, with the certificate first that is shown")
         }
         Flaw::Certificate(_) | Flaw::NoAuthority(_) => (Reason::CertificateUnreadable, "issue another one"),
-        Flaw::Missing(_) | Flaw::Pem(..) => (Reason::KeyUnreadable, "it takes PEM, with a key that needs no passphrase"),
-        Flaw::Key(_) => (Reason::KeyUnreadable, "it takes RSA, P-256, P-384 or Ed25519, in PEM and without a passphrase"),
+        Flaw::Missing(_) | Flaw::Pem(..) => {
+            (Reason::KeyUnreadable, "it takes PEM, with a key that needs no passphrase")
+        }
+        Flaw::Key(_) => {
+            (Reason::KeyUnreadable, "it takes RSA, P-256, P-384 or Ed25519, in PEM and without a passphrase")
+        }
         Flaw::NoPair(..) => (Reason::KeyMismatch, "replace both at once"),
     };
     problem(reason, format!("{flaw}: {help}"))

@@ -75,19 +75,10 @@ pub(super) fn template(instance: &Instance, engine: &Engine, operator: &Operator
 fn container(instance: &Instance, engine: &Engine, operator: &OperatorSettings, mounts: Vec<Value>) -> Value {
     let spec = &instance.spec;
     let image = spec.image.as_ref().unwrap_or(&operator.image);
-    let port = |name: &str, number: u16| {
-        let mut port = json!({ "name": name, "containerPort": number, "protocol": "TCP" });
-        // Said, because the API server would fill it in and leave it there when the network is the pod's own again.
-        if has_host_network(instance, engine) {
-            port["hostPort"] = number.into();
-        }
-        port
-    };
+    let port = |name: &str, number: u16| json!({ "name": name, "containerPort": number, "protocol": "TCP" });
     let webhook = engine.layers.admission.then(|| port(WEBHOOK_PORT, spec.admission.port));
     let ports: Vec<Value> = webhook.into_iter().chain([port(METRICS_PORT.0, METRICS_PORT.1)]).collect();
-    let of_pod = |name: &str, path: &str| {
-        json!({ "name": name, "valueFrom": { "fieldRef": { "apiVersion": "v1", "fieldPath": path } } })
-    };
+    let of_pod = |name: &str, path: &str| json!({ "name": name, "valueFrom": { "fieldRef": { "apiVersion": "v1", "fieldPath": path } } });
     let asked = |path: &str, period: u32, timeout: u32, failures: u32| {
         json!({
             "httpGet": { "path": path, "port": METRICS_PORT.0 },

@@ -10,7 +10,8 @@ use serde_json::{Value, json};
 use super::mounted_secret;
 use crate::{
     certificates::{
-        self, Data, Error, Given, Judgement, Published, Secret, Served, Source, Supplied, Validity, Write, cert_manager, fingerprint,
+        self, Data, Error, Given, Judgement, Published, Secret, Served, Source, Supplied, Validity, Write,
+        cert_manager, fingerprint,
     },
     instance::{Instance, OperatorSettings},
     names::{self, BUNDLE_SINCE, INSTANCE_LABEL, configuration_name, dns_names},
@@ -84,7 +85,9 @@ impl Certificates {
         }
         let keys = [authority_key(instance, operator), mounted_secret(instance)];
         let there = keys.into_iter().filter(|key| observed.get(key).is_some());
-        there.map(|key| Object::from_value(Kind::Secret, json!({ "metadata": metadata(&key, instance, observed) }))).collect()
+        there
+            .map(|key| Object::from_value(Kind::Secret, json!({ "metadata": metadata(&key, instance, observed) })))
+            .collect()
     }
 
     /// What cert-manager is asked for, if it is.
@@ -214,9 +217,7 @@ fn served(instance: &Instance, observed: &Observed) -> Vec<Served> {
         let is_over = matches!(pod.value["status"]["phase"].as_str(), Some("Succeeded" | "Failed"));
         !is_over && pod.key.namespace.as_deref() == Some(instance.namespace())
     });
-    let served = running.map(|pod| Served {
-        pod: pod.key.name.clone(),
-        fingerprint: observed.shown.get(pod.uid()).cloned().flatten(),
-    });
+    let served = running
+        .map(|pod| Served { pod: pod.key.name.clone(), fingerprint: observed.shown.get(pod.uid()).cloned().flatten() });
     served.collect()
 }

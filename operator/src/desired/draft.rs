@@ -105,7 +105,8 @@ impl<'a> Draft<'a> {
         self.want(wanted.key.clone());
         let observed = self.observed;
         let Some(found) = observed.get(&wanted.key) else {
-            let step = if is_replaced(wanted.key.kind) { Step::Create(wanted.clone()) } else { Step::Apply(wanted.clone()) };
+            let step =
+                if is_replaced(wanted.key.kind) { Step::Create(wanted.clone()) } else { Step::Apply(wanted.clone()) };
             return self.repair(&wanted, step);
         };
         // What is being deleted is made anew when it is gone, which is an event.
@@ -124,7 +125,8 @@ impl<'a> Draft<'a> {
         if is_exactly(found, &wanted) {
             return;
         }
-        let is_bound_elsewhere = found.value.get("roleRef").is_some_and(|found| !covers(found, &wanted.value["roleRef"]));
+        let is_bound_elsewhere =
+            found.value.get("roleRef").is_some_and(|found| !covers(found, &wanted.value["roleRef"]));
         let step = match is_bound_elsewhere {
             // It cannot be changed.
             true => Step::Delete(wanted.key.clone(), found.uid().to_owned()),
@@ -212,7 +214,9 @@ fn is_exactly(found: &Object, wanted: &Object) -> bool {
     let metadata = |object: &Object| object.value["metadata"].clone();
     let body = |object: &Object| {
         let mut fields = object.value.as_object().cloned().unwrap_or_default();
-        fields.retain(|name, value| !["metadata", "status", "apiVersion", "kind"].contains(&name.as_str()) && !value.is_null());
+        fields.retain(|name, value| {
+            !["metadata", "status", "apiVersion", "kind"].contains(&name.as_str()) && !value.is_null()
+        });
         fields
     };
     covers(&metadata(found), &metadata(wanted)) && body(found) == body(wanted)

@@ -46,7 +46,7 @@ fn state(instance: &Instance, engine: Engine, observed: &Observed) -> EngineStat
         updated: count("updatedReplicas"),
         pods: count("replicas"),
         is_current: generation.is_some_and(|generation| generation == number(&status["observedGeneration"])),
-        problem: problem(instance, &engine, observed),
+        problem: found.and_then(cannot_make_pods).or_else(|| problem(instance, &engine, observed)),
         engine,
     }
 }
@@ -57,6 +57,13 @@ impl EngineState {
         let wanted = i32::try_from(self.engine.replicas).unwrap_or(i32::MAX);
         self.is_current && self.ready >= wanted && self.updated == wanted && self.pods == wanted
     }
+}
+
+/// Why no pods can be made at all: a quota, or a level of Pod Security that the namespace enforces.
+fn cannot_make_pods(deployment: &Object) -> Option<String> {
+    let conditions = deployment.value["status"]["conditions"].as_array()?;
+    let failure = conditions.iter().find(|found| found["type"] == "ReplicaFailure" && found["status"] == "True")?;
+    Some(format!("pods cannot be made: {}", failure["message"].as_str().unwrap_or_default()))
 }
 
 /// What keeps a pod from running, as its kubelet or the scheduler says. Pods stand in the order of their names.
@@ -70,6 +77,7 @@ fn problem(instance: &Instance, engine: &Engine, observed: &Observed) -> Option<
     })
 }
 
+/// The words do not change while the kubelet tries again and again: each other text would be another status.
 fn waits_for(pod: &Object) -> Option<(String, String)> {
     let said = |value: &Value| {
         let reason = value["reason"].as_str()?.to_owned();
@@ -83,7 +91,20 @@ fn waits_for(pod: &Object) -> Option<(String, String)> {
         return said(&scheduled);
     }
     let containers = list(&status["containerStatuses"]);
-    let waiting = containers.iter().find_map(|container| said(&container["state"]["waiting"]));
-    // Every pod is in this for a moment.
-    waiting.filter(|(reason, _)| !["ContainerCreating", "PodInitializing"].contains(&reason.as_str()))
+    containers.iter().find_map(|container| {
+        let (reason, message) = said(&container["state"]["waiting"])?;
+        match reason.as_str() {
+            // Every pod is in this for a moment.
+            "ContainerCreating" | "PodInitializing" => None,
+            "ErrImagePull" | "ImagePullBackOff" => {
+                let image = container["image"].as_str().unwrap_or_default();
+                Some((
+                    "ImagePullBackOff".to_owned(),
+                    format!(": image {image} cannot be pulled: see `image` and `imagePullSecrets`"),
+                ))
+            }
+            "CrashLoopBackOff" => Some((reason, ": it ends again and again: see its log".to_owned())),
+            _ => Some((reason, message)),
+        }
+    })
 }

@@ -116,9 +116,10 @@ impl<'a> Webhook<'a> {
             return;
         }
         // An answer by another configuration says nothing about this one.
-        let has_answered = self.found.zip(self.observed.memory.probe.as_ref()).is_some_and(|(found, probe)| {
-            probe.answer.is_ok() && probe.configuration == found.uid()
-        });
+        let has_answered = self
+            .found
+            .zip(self.observed.memory.probe.as_ref())
+            .is_some_and(|(found, probe)| probe.answer.is_ok() && probe.configuration == found.uid());
         let as_it_is = || self.found.map(|found| with_bundle(found, self.certificates));
         let (phase, wanted) = match (self.needs, was_enforcing || has_answered) {
             (Some(needs), true) => {
@@ -212,7 +213,8 @@ fn is_entry_within(entry: &Value, other: &Value) -> bool {
                 is_same && is_narrower
             })
         };
-        other["matchLabels"].as_object().into_iter().flatten().all(has) && list(&other["matchExpressions"]).iter().all(is_kept)
+        other["matchLabels"].as_object().into_iter().flatten().all(has)
+            && list(&other["matchExpressions"]).iter().all(is_kept)
     };
     let names = |entry: &Value| -> Vec<Value> {
         list(&entry["matchConditions"]).iter().map(|condition| condition["name"].clone()).collect()
@@ -257,5 +259,5 @@ fn finish(configuration: ValidatingWebhookConfiguration, instance: &Instance, ce
 pub fn is_enforcing(configuration: &Object, instance: &str) -> bool {
     let probe = format!("probe.{instance}.portal.io");
     let entries = configuration.value["webhooks"].as_array().into_iter().flatten();
-    entries.map(|entry| &entry["name"]).any(|name| *name != Value::from(probe.as_str()))
+    entries.map(|entry| &entry["name"]).any(|name| *name != probe.as_str())
 }

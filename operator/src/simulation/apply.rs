@@ -61,7 +61,11 @@ fn fields_in(name: &str, value: &Value) -> Value {
 /// The fields that the operator owns.
 pub(super) fn owned(object: &Value) -> Value {
     let entries = object["metadata"]["managedFields"].as_array().into_iter().flatten();
-    entries.filter(|entry| entry["manager"] == MANAGER).map(|entry| entry["fieldsV1"].clone()).next().unwrap_or(json!({}))
+    entries
+        .filter(|entry| entry["manager"] == MANAGER)
+        .map(|entry| entry["fieldsV1"].clone())
+        .next()
+        .unwrap_or(json!({}))
 }
 
 pub(super) fn set_owned(object: &mut Value, fields: Value) {

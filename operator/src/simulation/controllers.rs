@@ -70,7 +70,9 @@ impl World {
         let owners: HashMap<String, bool> =
             self.objects.values().map(|object| (object.uid().to_owned(), is_foreground(object))).collect();
         for object in self.objects.values().cloned().collect::<Vec<_>>() {
-            let Some(references) = object.value["metadata"]["ownerReferences"].as_array().filter(|found| !found.is_empty()) else {
+            let Some(references) =
+                object.value["metadata"]["ownerReferences"].as_array().filter(|found| !found.is_empty())
+            else {
                 continue;
             };
             let (mut solid, mut waiting) = (Vec::new(), Vec::new());
@@ -110,8 +112,11 @@ impl World {
             let (replicas, surge, unavailable) =
                 (number(&spec["replicas"]), number(&rolling["maxSurge"]), number(&rolling["maxUnavailable"]));
             let hash = hash_of(&spec["template"]);
-            let pods: Vec<Arc<Object>> =
-                self.of_kind(Kind::Pod).into_iter().filter(|pod| is_owned(pod, &deployment) && !pod.is_terminating()).collect();
+            let pods: Vec<Arc<Object>> = self
+                .of_kind(Kind::Pod)
+                .into_iter()
+                .filter(|pod| is_owned(pod, &deployment) && !pod.is_terminating())
+                .collect();
             let (new, old): (Vec<_>, Vec<_>) =
                 pods.iter().cloned().partition(|pod| pod.label("pod-template-hash") == Some(&hash));
             let ready = pods.iter().filter(|pod| is_ready(pod)).count();
@@ -190,7 +195,9 @@ impl World {
             }
             let problem = self.keep_running(&pod, &mut state);
             let is_up = state.shown.is_some() && state.dead_until <= self.elapsed;
-            let waiting = problem.filter(|_| !is_up).map(|reason| json!([{ "name": "engine", "state": { "waiting": { "reason": reason } } }]));
+            let waiting = problem
+                .filter(|_| !is_up)
+                .map(|reason| json!([{ "name": "engine", "state": { "waiting": { "reason": reason } } }]));
             let ready = if is_up && !pod.is_terminating() { "True" } else { "False" };
             let mut status = json!({
                 "phase": if is_up { "Running" } else { "Pending" },
@@ -263,8 +270,11 @@ impl World {
             let name = spec["secretName"].as_str().unwrap_or_default();
             let key = Key::namespaced(Kind::Secret, &namespace, name);
             let created: jiff::Timestamp = request.meta("creationTimestamp").parse().unwrap();
-            let is_issued = |secret: &Object| secret.annotation("cert-manager.io/certificate-name") == Some(&request.key.name);
-            if self.get(&key).is_some_and(|secret| is_issued(&secret)) || self.now().duration_since(created).as_secs() < 3 {
+            let is_issued =
+                |secret: &Object| secret.annotation("cert-manager.io/certificate-name") == Some(&request.key.name);
+            if self.get(&key).is_some_and(|secret| is_issued(&secret))
+                || self.now().duration_since(created).as_secs() < 3
+            {
                 continue;
             }
             let instance = request.label(crate::names::INSTANCE_LABEL).unwrap_or_default();

@@ -51,7 +51,8 @@ fn check(world: &World, change: impl Fn(&mut World)) -> usize {
             scene.settle();
             let same = (scene.children("default"), scene.ready("default")) == (children.clone(), ready.clone());
             if !same {
-                let differs = scene.children("default").into_iter().filter(|(key, value)| children.get(key) != Some(value));
+                let differs =
+                    scene.children("default").into_iter().filter(|(key, value)| children.get(key) != Some(value));
                 let differs: Vec<_> = differs.map(|(key, value)| format!("{key}: {value}")).collect();
                 let text = format!("cut after {number} ({cut:?}) it is {:?}: {differs:?}", scene.ready("default"));
                 scene.world().fail(&text);

@@ -134,7 +134,8 @@ fn differ(scene: &Scene) {
         let (one, other) = (scene.children(name), fresh.children(name));
         for key in one.keys().chain(other.keys()) {
             if one.get(key) != other.get(key) {
-                let text = format!("{key} of {name} is\n{:?}\nand in a fresh cluster\n{:?}", one.get(key), other.get(key));
+                let text =
+                    format!("{key} of {name} is\n{:?}\nand in a fresh cluster\n{:?}", one.get(key), other.get(key));
                 scene.world().fail(&text);
             }
         }
@@ -160,7 +161,9 @@ fn expected(world: &World, name: &str) -> Vec<(&'static str, &'static str)> {
         return vec![("False", "LayerNotAvailable")];
     }
     let secret = Key::namespaced(Kind::Secret, namespace, &instance.certificate_secret());
-    if spec.certificates.source == portal_crds::CertificateSource::CertManager && !world.served.contains(&Kind::Certificate) {
+    if spec.certificates.source == portal_crds::CertificateSource::CertManager
+        && !world.served.contains(&Kind::Certificate)
+    {
         return vec![("False", "CertManagerMissing")];
     }
     if spec.certificates.source == portal_crds::CertificateSource::Secret && world.get(&secret).is_none() {

@@ -41,7 +41,9 @@ impl World {
         self.tell(format!("operator: {word} {key}"));
         match key.kind {
             Kind::PortalInstance if matches!(request, Request::Status(..) | Request::Finalizers(..)) => return,
-            Kind::PortalInstance | Kind::Namespace | Kind::Pod => self.fail(&format!("{key} is not the operator's to write")),
+            Kind::PortalInstance | Kind::Namespace | Kind::Pod => {
+                self.fail(&format!("{key} is not the operator's to write"))
+            }
             _ => {}
         }
         if before.is_some_and(|before| !is_ours(before)) {
@@ -56,7 +58,9 @@ impl World {
         let Some(after) = after else { return };
         for label in after.value["metadata"]["labels"].as_object().into_iter().flatten().map(|(label, _)| label) {
             let was_there = before.is_some_and(|before| before.label(label).is_some());
-            let is_portals = ["app.kubernetes.io/", "portal.io/", "admissions.enforcer/"].iter().any(|start| label.starts_with(start));
+            let is_portals = ["app.kubernetes.io/", "portal.io/", "admissions.enforcer/"]
+                .iter()
+                .any(|start| label.starts_with(start));
             if !was_there && !is_portals {
                 self.fail(&format!("{key} gets the label {label}"));
             }
@@ -69,13 +73,19 @@ impl World {
     /// What answers stays as long as anybody asks.
     fn check_deletion(&self, key: &Key) {
         for view in self.views().iter().filter(|view| !is_of(view, key).is_empty()) {
-            let asked = view.value["webhooks"].as_array().into_iter().flatten().map(|entry| &entry["clientConfig"]["service"]);
-            let is_asked = |service: &Value| service["name"] == *key.name && service["namespace"] == key.namespace.clone().unwrap_or_default();
+            let asked =
+                view.value["webhooks"].as_array().into_iter().flatten().map(|entry| &entry["clientConfig"]["service"]);
+            let is_asked = |service: &Value| {
+                service["name"] == *key.name && service["namespace"] == key.namespace.clone().unwrap_or_default()
+            };
             if key.kind == Kind::Service && asked.into_iter().any(is_asked) {
                 self.fail(&format!("{key} is deleted while API servers ask it"));
             }
         }
-        let users = self.of_kind(Kind::Deployment).into_iter().filter(|found| found.key.namespace == key.namespace && !found.is_terminating());
+        let users = self
+            .of_kind(Kind::Deployment)
+            .into_iter()
+            .filter(|found| found.key.namespace == key.namespace && !found.is_terminating());
         for user in users {
             let spec = &user.value["spec"]["template"]["spec"];
             let mounts = |volume: &Value| volume["secret"]["secretName"] == *key.name;
@@ -104,7 +114,10 @@ impl World {
         let instances: Vec<Instance> =
             self.of_kind(Kind::PortalInstance).iter().filter_map(|object| Instance::try_from(&**object).ok()).collect();
         let was_enforcing = before.is_some_and(|before| is_enforcing(before, &name));
-        if is_enforcing(after, &name) && !was_enforcing && !before.is_some_and(|before| self.answered.contains(before.uid())) {
+        if is_enforcing(after, &name)
+            && !was_enforcing
+            && !before.is_some_and(|before| self.answered.contains(before.uid()))
+        {
             self.fail(&format!("{} enforces before the probe was answered", after.key));
         }
         let mut spared: BTreeSet<String> = SPARED_NAMESPACES.map(str::to_owned).into();
@@ -120,7 +133,12 @@ impl World {
             let rules = entry["rules"].as_array().into_iter().flatten();
             for rule in rules {
                 for part in ["apiGroups", "apiVersions", "operations", "resources"] {
-                    if rule[part].as_array().into_iter().flatten().any(|word| word.as_str().unwrap_or_default().contains('*')) {
+                    if rule[part]
+                        .as_array()
+                        .into_iter()
+                        .flatten()
+                        .any(|word| word.as_str().unwrap_or_default().contains('*'))
+                    {
                         self.fail(&format!("{entry_name} asks for everything: {rule}"));
                     }
                 }
@@ -187,8 +205,11 @@ impl World {
 
     /// The pods behind the Service of a configuration.
     fn asked(&self, configuration: &Object) -> Vec<Arc<Object>> {
-        let service = entries(configuration).next().map(|entry| entry["clientConfig"]["service"].clone()).unwrap_or_default();
-        let (Some(namespace), Some(name)) = (service["namespace"].as_str(), service["name"].as_str()) else { return Vec::new() };
+        let service =
+            entries(configuration).next().map(|entry| entry["clientConfig"]["service"].clone()).unwrap_or_default();
+        let (Some(namespace), Some(name)) = (service["namespace"].as_str(), service["name"].as_str()) else {
+            return Vec::new();
+        };
         let Some(service) = self.get(&Key::namespaced(Kind::Service, namespace, name)) else { return Vec::new() };
         let selector = service.value["spec"]["selector"].as_object().cloned().unwrap_or_default();
         let is_selected = |pod: &Arc<Object>| {
@@ -233,19 +254,23 @@ pub(super) fn entries(configuration: &Object) -> impl Iterator<Item = &Value> + 
 }
 
 fn is_of(configuration: &Object, key: &Key) -> Vec<Value> {
-    let of_namespace = |entry: &&Value| entry["clientConfig"]["service"]["namespace"] == key.namespace.clone().unwrap_or_default();
+    let of_namespace =
+        |entry: &&Value| entry["clientConfig"]["service"]["namespace"] == key.namespace.clone().unwrap_or_default();
     entries(configuration).filter(of_namespace).cloned().collect()
 }
 
 fn bundle_of(entry: &Value) -> Vec<u8> {
-    serde_json::from_value::<ByteString>(entry["clientConfig"]["caBundle"].clone()).map(|bytes| bytes.0).unwrap_or_default()
+    serde_json::from_value::<ByteString>(entry["clientConfig"]["caBundle"].clone())
+        .map(|bytes| bytes.0)
+        .unwrap_or_default()
 }
 
 /// What a configuration refuses if nobody answers: resources and operations.
 fn asked_for(configuration: &Object) -> BTreeSet<String> {
     let closed = entries(configuration).filter(|entry| entry["failurePolicy"] == "Fail");
     let rules = closed.flat_map(|entry| entry["rules"].as_array().into_iter().flatten());
-    let words = |value: &Value| -> Vec<String> { value.as_array().into_iter().flatten().map(Value::to_string).collect() };
+    let words =
+        |value: &Value| -> Vec<String> { value.as_array().into_iter().flatten().map(Value::to_string).collect() };
     let asked = rules.flat_map(|rule| {
         let (resources, operations) = (words(&rule["resources"]), words(&rule["operations"]));
         resources.into_iter().flat_map(move |resource| {

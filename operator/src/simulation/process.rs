@@ -182,14 +182,19 @@ impl Process {
 
     fn is_refused(&self, source: &Source) -> bool {
         let world = self.world();
-        let is_granted = |namespace: &String| world.grants.contains(namespace) || *namespace == world.operator.namespace;
+        let is_granted =
+            |namespace: &String| world.grants.contains(namespace) || *namespace == world.operator.namespace;
         source.namespace.as_ref().is_some_and(|namespace| !is_granted(namespace))
     }
 
     /// Looks after all instances, once. Returns when to look again.
     pub(super) fn look(&mut self) -> Option<Timestamp> {
-        let names: Vec<String> =
-            self.store.select(|object| object.key.kind == Kind::PortalInstance).into_keys().map(|key| key.name).collect();
+        let names: Vec<String> = self
+            .store
+            .select(|object| object.key.kind == Kind::PortalInstance)
+            .into_keys()
+            .map(|key| key.name)
+            .collect();
         self.memories.retain(|name, _| names.contains(name));
         names.iter().filter_map(|name| self.look_after(name)).min()
     }
@@ -217,8 +222,7 @@ impl Process {
             shown.insert(pod.uid().to_owned(), (shows.and_then(|pod| fingerprint(pod.shown.as_ref()?)), now));
         }
         let mut memory = self.memories.remove(name).unwrap_or_default();
-        let observed =
-            view::observe(&instance, &self.store, &sources, &operator, now, served, shown, &mut memory);
+        let observed = view::observe(&instance, &self.store, &sources, &operator, now, served, shown, &mut memory);
         let needs = self.needs(&instance, &observed);
         let plan = desired(&instance, needs.as_ref(), &observed, &operator);
         self.check_plan(&instance, &plan);

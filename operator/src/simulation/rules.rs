@@ -19,7 +19,10 @@ pub(super) type Written = BTreeMap<String, (u64, &'static str)>;
 /// What rules are there to be written: what they match, in YAML.
 pub(super) const RULES: [(&str, &[&str]); 5] = [
     ("pods", &["match: {gvk: [{kind: Pod}]}", "match: {gvk: [{kind: Pod}, {kind: ConfigMap}]}"]),
-    ("deployments", &["match: {gvk: [{group: apps, kind: Deployment}]}", "match: {gvk: [{group: apps, kind: DaemonSet}]}"]),
+    (
+        "deployments",
+        &["match: {gvk: [{group: apps, kind: Deployment}]}", "match: {gvk: [{group: apps, kind: DaemonSet}]}"],
+    ),
     ("namespaces", &["match: {gvk: [{kind: Namespace}]}"]),
     ("warns", &["match: {gvk: [{kind: Service}]}\n  enforcementAction: warn"]),
     ("shop/own", &["match: {gvk: [{kind: ConfigMap}]}", "match: {gvk: [{kind: Pod}]}"]),
@@ -48,7 +51,9 @@ impl World {
                 Some((namespace, name)) => ("PortalRule", format!("{{name: {name}, namespace: {namespace}}}")),
                 None => ("PortalClusterRule", format!("{{name: {name}}}")),
             };
-            let text = format!("apiVersion: portal.io/v1alpha1\nkind: {kind}\nmetadata: {metadata}\nspec:\n  {says}\n  rule: \"true\"\n");
+            let text = format!(
+                "apiVersion: portal.io/v1alpha1\nkind: {kind}\nmetadata: {metadata}\nspec:\n  {says}\n  rule: \"true\"\n"
+            );
             let read = file::read(&Manifest::new("rules.yaml", text.clone().into_bytes()));
             let source = read.sources.into_iter().next().unwrap_or_else(|| panic!("{text}{:?}", read.problems));
             let id = source.id.clone();

@@ -215,7 +215,8 @@ fn essence(value: &Value) -> Value {
         entry["clientConfig"]["caBundle"] = "…".into();
     }
     let metadata = fields["metadata"].as_object_mut().expect("an object has metadata");
-    metadata.retain(|name, _| ["name", "namespace", "labels", "annotations", "ownerReferences"].contains(&name.as_str()));
+    metadata
+        .retain(|name, _| ["name", "namespace", "labels", "annotations", "ownerReferences"].contains(&name.as_str()));
     for part in ["labels", "annotations"] {
         if let Some(marks) = metadata.get_mut(part).and_then(Value::as_object_mut) {
             marks.retain(|key, _| !key.starts_with("foreign.example/") && key != BUNDLE_SINCE);

@@ -268,18 +268,31 @@ impl World {
             let place = self.get(&Key::cluster(Kind::Namespace, namespace));
             match place {
                 None => return refuse(404, "no such namespace"),
-                Some(place) if place.is_terminating() && found.is_none() && !matches!(request, Request::Delete(..) | Request::Get(_)) => {
+                Some(place)
+                    if place.is_terminating()
+                        && found.is_none()
+                        && !matches!(request, Request::Delete(..) | Request::Get(_)) =>
+                {
                     return refuse(403, "the namespace is being terminated");
                 }
                 Some(_) => {}
             }
         }
-        if !self.served.contains(&key.kind) && [Kind::ServiceMonitor, Kind::PrometheusRule, Kind::Certificate].contains(&key.kind) {
+        if !self.served.contains(&key.kind)
+            && [Kind::ServiceMonitor, Kind::PrometheusRule, Kind::Certificate].contains(&key.kind)
+        {
             return refuse(404, "no such kind");
         }
         let result = match (request, &found) {
             (Request::Get(_), Some(found)) => return Ok(Some((**found).clone())),
-            (Request::Get(_) | Request::Status(..) | Request::Finalizers(..) | Request::Replace(_) | Request::Delete(..), None) => {
+            (
+                Request::Get(_)
+                | Request::Status(..)
+                | Request::Finalizers(..)
+                | Request::Replace(_)
+                | Request::Delete(..),
+                None,
+            ) => {
                 return refuse(404, "not found");
             }
             (Request::Status(_, patch) | Request::Finalizers(_, patch, _), Some(found)) => {
@@ -368,7 +381,11 @@ fn tidied(value: Value) -> Value {
     match value {
         Value::Object(fields) => {
             let is_stored = |value: &Value| !value.is_null() && value.as_array().is_none_or(|list| !list.is_empty());
-            fields.into_iter().map(|(name, value)| (name, tidied(value))).filter(|(_, value)| is_stored(value)).collect()
+            fields
+                .into_iter()
+                .map(|(name, value)| (name, tidied(value)))
+                .filter(|(_, value)| is_stored(value))
+                .collect()
         }
         Value::Array(elements) => elements.into_iter().map(tidied).collect(),
         value => value,

@@ -123,6 +123,8 @@ fn builtin() -> Vec<Suite> {
         Suite { name: "engine", work: engine },
         program("control", "cluster", "control::"),
         program("full", "cluster", "full::"),
+        // Most of what these do is to wait for pods.
+        Suite { name: "operator", work: Work::Program { target: "cluster", module: "operator::", per_core: 2 } },
         program("pages", "cluster", "pages::"),
     ]
 }
@@ -134,6 +136,7 @@ fn faults() -> Vec<Suite> {
         program("properties", "pure", "properties::"),
         program("quantities", "pure", "conformance::quantities::"),
         program("elections", "portal_cluster", "holder::election::histories::"),
+        program("certificates", "portal_operator", "certificates::histories::"),
         program("storms", "cluster", "core::fault_proxy::storms::"),
         program("histories", "cluster", "engine::histories::"),
         program("caches", "cluster", "engine::caches::"),

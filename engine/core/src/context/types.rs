@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, LazyLock};
 
 use portal_document::Interner;
-use portal_expr::{Fallback, Field, FilledList, Instead, Object, ObjectId, Schema, Shape, Words};
+use portal_expr::{Fallback, Field, Filled, FilledList, Instead, Object, ObjectId, Schema, Shape, Wildcard, Words};
 
 use super::{
     CONTAINER_TYPE, SECCOMP_PROFILE_TYPE, functions,
@@ -78,6 +78,35 @@ const TABLE: &str = include_str!("fields.txt");
 /// The texts that are pointers in the Go types of Kubernetes, which its API server does not tell: `IngressSpec.ingressClassName`, a line
 /// each. In those an empty text is something else than none. Any other text that may be left out is the same to Kubernetes if it is empty.
 const POINTERS: &str = include_str!("pointers.txt");
+
+/// What the API server fills in where fields are left out, whatever else is there: `DeploymentSpec.replicas 1`, a line each. A test writes it.
+const FILLED: &str = include_str!("filled.txt");
+
+/// What Kubernetes takes fields for that are left out, and nobody fills in: they mean this, wherever they are read.
+const MEANT: [(&str, &str, Filled); 6] = [
+    // Filled in for pods, and not for what makes them.
+    ("PodSpec", "serviceAccountName", Filled::Text("default")),
+    ("Toleration", "operator", Filled::Text("Equal")),
+    // Filled in for Jobs, and not for what makes them.
+    ("JobSpec", "parallelism", Filled::Int(1)),
+    ("JobSpec", "completionMode", Filled::Text("NonIndexed")),
+    ("JobSpec", "suspend", Filled::Bool(false)),
+    ("ServiceSpec", "internalTrafficPolicy", Filled::Text("Cluster")),
+];
+
+/// Those of them, by their names.
+const MEANT_NAMES: [&str; 5] =
+    ["serviceAccountName", "operator", "parallelism", "completionMode", "internalTrafficPolicy"];
+
+/// What is filled in by the image.
+const WORKED_OUT: [(&str, &str, &str); 1] =
+    [("imagePullPolicy", "image", r#"{}image.tag == "latest" ? "Always" : "IfNotPresent""#)];
+
+/// Fields that stand for everything where they are left out.
+const EVERYTHING: [(&str, &str); 2] = [("Toleration", "key"), ("Toleration", "effect")];
+
+/// Objects that say the same by one of two fields.
+const EITHER_FIELDS: [(&str, [&str; 2]); 1] = [("ServiceBackendPort", ["number", "name"])];
 
 /// Why nothing can be asked about the values of a Secret.
 pub(crate) const SECRET: &str = "the values of a Secret are hidden from rules, which read \"***\"";
@@ -182,8 +211,19 @@ const TRUTH_DEFAULTS: [(&str, Option<bool>); 9] = [
     ("runAsNonRoot", None),
 ];
 
-/// Lists in which `*` stands for everything: those of the rules of roles and webhooks.
-const WILDCARDS: [&str; 5] = ["verbs", "resources", "apiGroups", "apiVersions", "operations"];
+/// Lists in which a text stands for everything: those of the rules of roles and webhooks, and capabilities.
+const WILDCARDS: [Wildcard; 8] = [
+    Wildcard { list: "verbs", ..ANY },
+    Wildcard { list: "resources", has_parts: true, ..ANY },
+    Wildcard { list: "apiGroups", ..ANY },
+    Wildcard { list: "apiVersions", ..ANY },
+    Wildcard { list: "operations", ..ANY },
+    Wildcard { list: "nonResourceURLs", ..ANY },
+    Wildcard { list: "add", all: "ALL", ..ANY },
+    Wildcard { list: "drop", all: "ALL", takes_away: true, ..ANY },
+];
+
+const ANY: Wildcard = Wildcard { list: "", all: "*", has_parts: false, takes_away: false };
 
 /// Objects that Kubernetes takes for empty where they are left out. A container without a security context runs as somebody; one without a
 /// probe has none.
@@ -253,6 +293,12 @@ impl Types {
         builder.schema.set_defaults(DEFAULTS);
         builder.schema.set_word_defaults(&WORD_DEFAULTS);
         builder.schema.set_text_defaults(&TEXT_DEFAULTS);
+        builder.schema.set_filled(filled().chain(MEANT));
+        builder.schema.set_meant(&MEANT_NAMES);
+        builder.schema.set_empty_objects(FILLED.lines().filter_map(|line| line.strip_suffix(" {}")?.rsplit_once('.')));
+        builder.schema.set_worked_out(&WORKED_OUT);
+        builder.schema.set_everything(&EVERYTHING);
+        builder.schema.set_either_fields(&EITHER_FIELDS);
         builder.schema.set_fallbacks(&FALLBACKS);
         builder.schema.set_filled_lists(&FILLED_LISTS);
         builder.schema.set_truth_defaults(&TRUTH_DEFAULTS);
@@ -499,6 +545,21 @@ impl Builder {
         ];
         self.add_with("request", fields.into())
     }
+}
+
+/// What the table says of fields that are filled in.
+fn filled() -> impl Iterator<Item = (&'static str, &'static str, Filled)> {
+    FILLED.lines().filter_map(|line| {
+        let (place, value) = line.split_once(' ')?;
+        let (object, field) = place.rsplit_once('.')?;
+        let text = || value.strip_prefix('"')?.strip_suffix('"').map(Filled::Text);
+        let value = match value {
+            "true" => Filled::Bool(true),
+            "false" => Filled::Bool(false),
+            value => value.parse().ok().map(Filled::Int).or_else(text)?,
+        };
+        Some((object, field, value))
+    })
 }
 
 fn required(name: &str, shape: Shape) -> (String, Field) {

@@ -204,8 +204,7 @@ impl<'a> Compiler<'a> {
     }
 
     fn expression(&mut self, schema: &Schema, judged: &[JudgedKind]) -> Option<Box<dyn Expression>> {
-        let compiled = self.engine.compile(&self.spec.rule, schema);
-        match compiled.and_then(|expression| expression.check_condition().map(|()| expression)) {
+        match self.engine.compile_condition(&self.spec.rule, schema) {
             Ok(expression) => {
                 // Whoever forbids a whole kind says so with a message, and knows that the answer is always the same.
                 let is_meant = self.spec.rule.trim() == "true" && self.spec.message.is_some();
@@ -217,10 +216,8 @@ impl<'a> Compiler<'a> {
             Err(error) => {
                 // What is wrong may be that the kinds have no pods, and not the name.
                 let without = judged.iter().find(|judged| judged.template.is_none());
-                let without = without.filter(|_| {
-                    let compiled = self.engine.compile(&self.spec.rule, &self.schema(judged, true));
-                    compiled.is_ok_and(|expression| expression.check_condition().is_ok())
-                });
+                let without = without
+                    .filter(|_| self.engine.compile_condition(&self.spec.rule, &self.schema(judged, true)).is_ok());
                 let hint = without.map(|judged| no_pods(&judged.kind));
                 self.expression_error(&["rule"], error, hint);
                 self.warn_of_comment();

@@ -80,7 +80,7 @@ impl<'s> Compiler<'s> {
         self.last_name(id).and_then(|name| self.schema.truth_default_of(name))
     }
     /// Whether something is read more than once: whoever does that knows what to make of it.
-    fn is_read_twice(&self, id: Id) -> bool {
+    pub(super) fn is_read_twice(&self, id: Id) -> bool {
         let (text, name) = (self.shown(id), self.last_name(id));
         let ids = (0..self.tree.nodes.len() as u32).map(Id);
         let is_same = |other: &Id| {

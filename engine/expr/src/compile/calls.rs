@@ -66,7 +66,7 @@ impl<'s> Compiler<'s> {
         {
             // A field of the schema is one however it is asked for.
             let base = Typed { op: ops.swap_remove(0), known: Known::read(forms.swap_remove(0)) };
-            return self.member_field(self.at(*key), base, field);
+            return self.member_field(*key, base, field, &[]);
         }
         if builtin.name == "now" && self.facts.now.is_none() {
             let place = self.error(at, "");

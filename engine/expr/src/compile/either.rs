@@ -32,10 +32,13 @@ impl Says {
 impl<'s> Compiler<'s> {
     /// What the text of a value says that may be a number too.
     fn either(&self, id: Id, typed: &Typed<'s>) -> Option<Says> {
-        let forms: Vec<&Form<'s>> =
-            typed.known.form.alternatives().iter().filter(|form| !matches!(form, Form::Nil)).collect();
-        let has = |kind: Type| forms.iter().any(|form| matches!(form, Form::Plain(plain) if *plain == kind));
-        let is_either = forms.len() == 2 && has(Type::INT) && has(Type::TEXT);
+        let mut forms = typed.known.form.alternatives().iter().filter(|form| !matches!(form, Form::Nil));
+        let is_either = match (forms.next(), forms.next(), forms.next()) {
+            (Some(Form::Plain(one)), Some(Form::Plain(other)), None) => {
+                matches!((*one, *other), (Type::INT, Type::TEXT) | (Type::TEXT, Type::INT))
+            }
+            _ => false,
+        };
         if self.strict || !is_either {
             return None;
         }
@@ -279,8 +282,10 @@ impl<'s> Compiler<'s> {
             Binary::Equal | Binary::NotEqual | Binary::In => (left_id, left, right_id),
             _ => return,
         };
-        if self.either(id, field) != Some(Says::Part) || self.is_number(id) || self.is_text(id) {
-            return;
+        match self.either(id, field) {
+            Some(Says::Port) => return self.warn_of_port(at, operator, (left_id, left), (right_id, right), id),
+            Some(Says::Part) if !self.is_number(id) && !self.is_text(id) => {}
+            _ => return,
         }
         let (number, part) = self.nothings(constant);
         if number == part || self.is_compared(id, !number, !part) {

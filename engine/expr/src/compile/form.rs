@@ -117,6 +117,9 @@ impl<'s> Form<'s> {
 
     /// What may be the one or the other.
     pub(super) fn or(self, other: Self) -> Self {
+        if matches!((&self, &other), (Form::Plain(one), Form::Plain(other)) if one == other) {
+            return self;
+        }
         let mut forms: Vec<Self> = Vec::new();
         for form in self.alternatives().iter().chain(other.alternatives()) {
             if !forms.iter_mut().any(|known| known.absorb(form)) {

@@ -333,7 +333,15 @@ impl<'s> Compiler<'s> {
 
     /// Whether the conditions around something ask whether it is there.
     pub(super) fn is_asked(&self, id: Id) -> bool {
-        !self.asked.is_empty() && self.asked.contains(&self.asked_of(id))
+        !self.asked.is_empty()
+            && match self.way(id) {
+                Some(way) => self.asked.contains(&Asked::Way(way)),
+                None => {
+                    let mut asked = self.asked.iter();
+                    asked.any(|asked| matches!(asked, Asked::Shown(_)))
+                        && self.asked.contains(&Asked::Shown(self.shown(id)))
+                }
+            }
     }
 
     /// Whether conditions ask for this very thing, and not only for something in it.
@@ -342,7 +350,10 @@ impl<'s> Compiler<'s> {
     }
 
     fn add_present(&mut self, id: Id) {
-        self.present.extend(self.way(id));
+        // What reads as something where it is missing says nothing of what it is a field of.
+        if !self.is_defaulted(id) {
+            self.present.extend(self.way(id));
+        }
     }
 
     /// Notes whether something is a number or a text, if its type is compared with one of these.

@@ -18,7 +18,7 @@ pub(super) struct Known<'s> {
     /// Whether elements of it may be nil. Those of documents are not.
     pub(super) has_nil: bool,
     /// What is known of each of its elements, because others were left out of it.
-    pub(super) found: Rc<[Found<'s>]>,
+    pub(super) found: Option<Rc<[Found<'s>]>>,
     /// The part of a root that the value is, as long as nobody has used it.
     pub(super) origin: Option<Read>,
 }
@@ -30,7 +30,7 @@ impl<'s> Known<'s> {
             form: Form::of(kind),
             may_be_nil: kind.is_unknown() || kind.is_nil(),
             has_nil: false,
-            found: Rc::default(),
+            found: None,
             origin: None,
         }
     }
@@ -43,12 +43,12 @@ impl<'s> Known<'s> {
         let never_nil = matches!(shape, Shape::List { never_nil: true, .. } | Shape::Map { never_nil: true, .. });
         let kind = type_of(shape);
         let form = Form::shaped(shape);
-        Self { kind, form, may_be_nil: !never_nil, has_nil: false, found: Rc::default(), origin }
+        Self { kind, form, may_be_nil: !never_nil, has_nil: false, found: None, origin }
     }
 
     /// A value of a form that is read somewhere.
     pub(super) fn read(form: Form<'s>) -> Self {
-        Self { kind: form.kind(), form, may_be_nil: true, has_nil: false, found: Rc::default(), origin: None }
+        Self { kind: form.kind(), form, may_be_nil: true, has_nil: false, found: None, origin: None }
     }
 
     /// An element of a value.

@@ -66,16 +66,17 @@ impl<'s> Compiler<'s> {
             let object = typed.known.form.object();
             let following = names.get(index..).unwrap_or_default();
             self.refuse_habitual_field(link, &typed, name, following)?;
-            if !self.strict && !following.is_empty() && self.lacks(&typed.known.form, name) {
-                return Err(self.misplaced(link, &typed, following));
-            }
-            let field = self.field(self.at(link), typed, name, optional, method)?;
+            let field = if self.strict {
+                self.strict_field(self.at(link), typed, name, optional, method)?
+            } else {
+                self.member_field(link, typed, name, following)?
+            };
             typed = self.settled(link, field);
             self.note_fallback(link, object, owner);
             self.note_filled(link, object);
             owner = object;
         }
-        Ok(typed)
+        Ok(self.with_default(id, typed))
     }
 
     /// `$env.name` and `$env["name"]`.
@@ -85,7 +86,7 @@ impl<'s> Compiler<'s> {
         Typed { op: Op { kind, at }, known: Known::unknown() }
     }
 
-    fn field(
+    fn strict_field(
         &mut self,
         at: u32,
         base: Typed<'s>,
@@ -93,19 +94,24 @@ impl<'s> Compiler<'s> {
         optional: bool,
         method: bool,
     ) -> Result<Typed<'s>, Error> {
-        if self.strict {
-            let known = self.strict_field(at, &base.known, name, method)?;
-            if let Some(origin) = base.known.origin {
-                self.facts.read(origin);
-            }
-            let kind = Kind::Field { base: base.op.into(), key: Key::new(name), optional };
-            return Ok(Typed { op: Op { kind, at }, known });
+        let known = self.strict_member(at, &base.known, name, method)?;
+        if let Some(origin) = base.known.origin {
+            self.facts.read(origin);
         }
-        self.member_field(at, base, name)
+        let kind = Kind::Field { base: base.op.into(), key: Key::new(name), optional };
+        Ok(Typed { op: Op { kind, at }, known })
     }
 
     /// A field in rules. One of the forms that the value may have must have it; that a value has another form shows when it runs.
-    pub(super) fn member_field(&mut self, at: u32, base: Typed<'s>, name: &str) -> Result<Typed<'s>, Error> {
+    /// `following` are the names that are read one after another, and this one is the first of them.
+    pub(super) fn member_field(
+        &mut self,
+        link: Id,
+        base: Typed<'s>,
+        name: &str,
+        following: &[&str],
+    ) -> Result<Typed<'s>, Error> {
+        let at = self.at(link);
         let mut read = None;
         let mut missing = None;
         let mut is_required = true;
@@ -157,7 +163,8 @@ impl<'s> Compiler<'s> {
                 let typed = self.step_down(at, base, name, form, missing.unwrap_or(nil));
                 Ok(Typed { known: Known { may_be_nil, ..typed.known }, ..typed })
             }
-            (None, None) => Err(self.error(at, self.no_field_but(&base.known, name))),
+            (None, None) if following.is_empty() => Err(self.error(at, self.no_field_but(&base.known, name))),
+            (None, None) => Err(self.misplaced(link, &base, following)),
         }
     }
 
@@ -269,7 +276,7 @@ impl<'s> Compiler<'s> {
         Err(self.error(at, format!("an element of a list is chosen by a whole number, and this is a {}", index.kind)))
     }
 
-    fn strict_field(&self, at: u32, base: &Known<'s>, name: &str, method: bool) -> Result<Known<'s>, Error> {
+    fn strict_member(&self, at: u32, base: &Known<'s>, name: &str, method: bool) -> Result<Known<'s>, Error> {
         let what = if method { "method" } else { "field" };
         if base.is_unknown() || base.kind.is_map() {
             return Ok(Known::of(base.kind.element()));

@@ -121,9 +121,13 @@ impl<'s> Compiler<'s> {
         } else {
             format!("{text} != nil && {left_text} {sign} {right_text}")
         };
+        let replaced = match self.is_of_all(id) {
+            true => format!("`{replaced}` to take it for {default}, or "),
+            // A kind that has no such field would count as what it is taken for.
+            false => String::new(),
+        };
         let message = format!(
-            "`{text}` may be missing, and what is missing is not less than anything: write `{replaced}` to take it for {default}, \
-             or `{asked}` to leave out what has none"
+            "`{text}` may be missing, and what is missing is not less than anything: write {replaced}`{asked}` to leave out what has none"
         );
         Err(self.error(operand.op.at, message))
     }

@@ -208,11 +208,12 @@ impl<'s> Compiler<'s> {
         for (operator, at, right_id) in links {
             self.refuse_unquoted_text(*operator, left.known.kind, *right_id)?;
             let right = self.value(*right_id)?;
-            let (compared, right) = self.without_empty(*operator, left, right);
+            let (compared, right) = self.without_defaults(*operator, (left_id, left), (*right_id, right));
+            let (compared, right) = self.without_empty(*operator, compared, right);
             left = compared;
             left = match operator {
                 Binary::Coalesce => self.coalesce(*at, left, right),
-                Binary::Equal | Binary::NotEqual if self.is_emptiness(&left, &right) => {
+                Binary::Equal | Binary::NotEqual if self.is_emptiness((left_id, &left), (*right_id, &right)) => {
                     self.emptiness(*at, *operator, (left_id, left), (*right_id, right))
                 }
                 _ => {
@@ -235,8 +236,13 @@ impl<'s> Compiler<'s> {
                     self.warn_of_truth_default(*operator, (left_id, &left), (*right_id, &right));
                     self.warn_of_word_default(*at, *operator, (left_id, &left), (*right_id, &right));
                     self.warn_of_either(*at, *operator, (left_id, &left), (*right_id, &right));
+                    self.warn_of_other_field(*operator, (left_id, &left), (*right_id, &right));
+                    self.warn_of_everything(*at, *operator, (left_id, &left), (*right_id, &right));
+                    self.warn_of_all_addresses(*at, *operator, left_id, *right_id);
                     self.warn_of_letters(*at, *operator, (left_id, &left), (*right_id, &right));
-                    self.warn_of_nothing_alike(*at, *operator, (left_id, &left), (*right_id, &right));
+                    if !self.warn_of_equal_labels(*at, *operator, (left_id, &left), (*right_id, &right)) {
+                        self.warn_of_nothing_alike(*at, *operator, (left_id, &left), (*right_id, &right));
+                    }
                     self.warn_of_wildcard(*at, *operator, (left_id, &left), (*right_id, &right));
                     self.warn_of_reversal(*at, *operator, left_id, (*right_id, &right));
                     self.relation(*at, *operator, (left_id, left), (*right_id, right))?
@@ -262,14 +268,28 @@ impl<'s> Compiler<'s> {
     }
 
     /// Whether a list or a map is compared with `nil`, `[]` or `{}`.
-    fn is_emptiness(&self, left: &Typed<'s>, right: &Typed<'s>) -> bool {
-        self.is_collection(&left.known) && is_nothing(&right.op)
-            || self.is_collection(&right.known) && is_nothing(&left.op)
+    fn is_emptiness(&self, (left_id, left): (Id, &Typed<'s>), (right_id, right): (Id, &Typed<'s>)) -> bool {
+        is_nothing(&right.op) && (self.is_collection(&left.known) || self.is_empty_object(left_id, left))
+            || is_nothing(&left.op) && (self.is_collection(&right.known) || self.is_empty_object(right_id, right))
+    }
+
+    /// Whether an object is a field of which Kubernetes takes an empty one for a missing one.
+    fn is_empty_object(&self, id: Id, typed: &Typed<'s>) -> bool {
+        let is_object = !self.strict && typed.known.kind.as_object().is_some();
+        let Syntax::Member { base, .. } = self.tree.kind(id) else { return false };
+        let (Some(name), Some(form)) = (self.last_name(id), self.form_of(*base).filter(|_| is_object)) else {
+            return false;
+        };
+        let is_alike = |id| self.schema.is_empty_object(&self.schema.object(id).name, name);
+        form.alternatives().iter().all(|form| form.object().is_some_and(is_alike))
     }
 
     fn emptiness(&mut self, at: u32, operator: Binary, left: (Id, Typed<'s>), right: (Id, Typed<'s>)) -> Typed<'s> {
         let (id, operand) = if is_nothing(&right.1.op) { left } else { right };
-        self.empty_tests.push(id);
+        self.warn_of_half_selector(at, operator, id);
+        if self.is_collection(&operand.known) {
+            self.empty_tests.push(id);
+        }
         let kind = Kind::Empty { operand: operand.op.into(), negated: operator == Binary::NotEqual };
         Typed { op: Op { kind, at }, known: Known::of(Type::BOOL) }
     }

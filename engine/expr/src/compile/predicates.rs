@@ -1,7 +1,5 @@
 //! The builtins that run a body for each element.
 
-use std::rc::Rc;
-
 use super::{
     Compiler, Scope, Typed,
     form::{self, Form},
@@ -78,9 +76,9 @@ impl<'s> Compiler<'s> {
             uses_accumulator: false,
         });
         let mark = self.present.len();
-        self.add_found(&collection.known.found);
+        let mut found = collection.known.found.as_deref().unwrap_or_default().to_vec();
+        self.add_found(&found);
         let body = others.first().map(|body| self.value(*body)).transpose();
-        let mut found = collection.known.found.to_vec();
         if let (Predicate::Filter, Some(body)) = (predicate, others.first()) {
             found.extend(self.supposed_of_item(*body));
         }
@@ -151,7 +149,7 @@ impl<'s> Compiler<'s> {
             Gives::Elements => collection.known.has_nil && !found.iter().any(Found::is_there),
             _ => false,
         };
-        let found = if builtin.gives == Gives::Elements { found.into() } else { Rc::default() };
+        let found = (builtin.gives == Gives::Elements).then(|| found.into());
         let forms = [collection.known.form, start];
         let body_form = body.as_ref().map(|body| body.known.form.clone());
         let form = form::of_result(builtin.gives, known.kind, &forms, body_form);

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use expect_test::{Expect, expect};
 
-use crate::{ArgumentShape, Mode, Read, Segment, compile, testing::Pod};
+use crate::{ArgumentShape, Mode, Read, Segment, compile, compile_condition, testing::Pod};
 
 /// The mistake, or the warnings and facts.
 #[track_caller]
@@ -447,8 +447,8 @@ fn of_several_things_that_a_value_may_be_one_has_the_field() {
 #[test]
 fn a_rule_that_can_never_be_true_or_false_is_no_condition() {
     let refused = |source: &str| {
-        let program = Pod::new().compile(source).expect(source);
-        program.check_condition().map_or_else(|error| error.to_string(), |()| "condition".to_owned())
+        let compiled = compile_condition(source, &Pod::new().schema, Mode::Rules);
+        compiled.map_or_else(|error| error.to_string(), |_| "condition".to_owned())
     };
     assert_eq!(
         refused("spec.name"),
@@ -556,11 +556,11 @@ fn a_text_that_a_field_can_never_be_is_refused() {
 #[test]
 fn the_declarations_of_an_expression_can_stand_before_another() {
     let pod = Pod::new();
-    let program =
-        pod.compile("let a = container.args;\nlet b = filter(a, # != \"x\\n\"); len(b) > 0").expect("it compiles");
+    let condition = |source: &str| compile_condition(source, &pod.schema, Mode::Rules).expect("it compiles");
+    let program = condition("let a = container.args;\nlet b = filter(a, # != \"x\\n\"); len(b) > 0");
     assert_eq!(program.declarations(), r#"let a = container.args; let b = filter(a, # != "x\n"); "#);
     assert_eq!(pod.evaluate(&format!("{}\nb | join(',')", program.declarations())), "-v");
-    assert_eq!(pod.compile("container.privileged").expect("it compiles").declarations(), "");
+    assert_eq!(condition("container.privileged").declarations(), "");
 }
 
 #[test]

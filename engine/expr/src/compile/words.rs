@@ -70,13 +70,28 @@ impl<'s> Compiler<'s> {
             Some(word) => format!(
                 "`{text}` may be missing, and Kubernetes takes it for {word:?} then, which this rule does not: write `{}` \
                  to take it for {word:?}, or {left_out}",
-                whole(&format!("({text} ?? {word:?})"))
+                self.within(&[id], whole(&format!("({text} ?? {word:?})")))
             ),
-            None => format!(
-                "`{text}` may be missing in a file, and Kubernetes fills it in then by what else is there: write {left_out}"
-            ),
+            None => {
+                let taken = self.worked_out(id).map(|value| whole(&format!("({text} ?? ({value}))")));
+                let taken = taken.map(|taken| format!("`{taken}` to take it for that, or ")).unwrap_or_default();
+                format!(
+                    "`{text}` may be missing in a file, and Kubernetes fills it in then by what else is there: write {taken}{left_out}"
+                )
+            }
         };
         self.warn(field.op.at, message);
+    }
+
+    /// What is filled in by what else is there, as it would be written. Nothing where that cannot be read.
+    fn worked_out(&self, id: Id) -> Option<String> {
+        let Syntax::Member { base, .. } = self.tree.kind(id) else { return None };
+        let name = self.last_name(id)?;
+        let (other, form) = self.schema.worked_out(name)?;
+        let field = self.schema.field(self.form_of(*base)?.object()?, other)?;
+        let text = self.shown(id);
+        let before = text.strip_suffix(name)?;
+        matches!(field.shape, Shape::TextWith(_)).then(|| form.replace("{}", before))
     }
 
     /// What a field that may be any text counts as where it is missing.

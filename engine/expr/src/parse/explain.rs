@@ -68,18 +68,10 @@ fn unfinished(source: &str, at: usize) -> Option<(usize, String)> {
 fn expected(tried: &[Rule]) -> String {
     let tries = |rules: &[Rule]| rules.iter().any(|rule| tried.contains(rule));
     let mut words: Vec<&str> = Vec::new();
-    let key = tries(&[Rule::text]) && !tries(&[Rule::prefix, Rule::operation]);
+    let key = tries(&[Rule::text]) && !tries(&[Rule::group, Rule::operation]);
     if key {
         words.push("a key");
-    } else if tries(&[
-        Rule::operation,
-        Rule::sequence,
-        Rule::prefix,
-        Rule::call,
-        Rule::group,
-        Rule::array,
-        Rule::predicate,
-    ]) {
+    } else if tries(&[Rule::operation, Rule::sequence, Rule::call, Rule::group, Rule::array, Rule::predicate]) {
         words.push("a value");
     } else if tries(&[Rule::operator]) {
         words.push("an operator");

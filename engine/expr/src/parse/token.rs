@@ -26,16 +26,21 @@ pub(super) fn token(source: &str, at: usize) -> &str {
     let rest = &source[at..];
     let Some(first) = rest.chars().next() else { return rest };
     let length = match first {
-        '"' | '\'' => quoted(rest, first),
+        '"' => quoted(rest, b'"'),
+        '\'' => quoted(rest, b'\''),
         '`' => raw(rest),
-        _ if is_word(first) => rest.find(|character| !is_word(character)).unwrap_or(rest.len()),
-        _ if PAIRS.iter().any(|pair| rest.starts_with(pair)) => 2,
-        _ => first.len_utf8(),
+        _ if is_word(first) => {
+            let ascii = rest.bytes().take_while(|byte| byte.is_ascii() && is_word(char::from(*byte))).count();
+            ascii + rest[ascii..].find(|character| !is_word(character)).unwrap_or(rest.len() - ascii)
+        }
+        _ => match rest.as_bytes() {
+            [b'=' | b'!' | b'<' | b'>', b'=', ..] | [b'?', b'?' | b'.', ..] => 2,
+            [b'&', b'&', ..] | [b'|', b'|', ..] | [b'.', b'.', ..] | [b'*', b'*', ..] | [b':', b':', ..] => 2,
+            _ => first.len_utf8(),
+        },
     };
     &rest[..length]
 }
-
-const PAIRS: [&str; 11] = ["==", "!=", "<=", ">=", "&&", "||", "??", "?.", "..", "**", "::"];
 
 /// Whether a character can be part of a name or a number.
 pub(crate) fn is_word(character: char) -> bool {
@@ -54,14 +59,15 @@ pub(crate) fn is_reserved(word: &str) -> bool {
 const RESERVED: [&str; 11] =
     ["and", "contains", "else", "endsWith", "if", "in", "let", "matches", "not", "or", "startsWith"];
 
-fn quoted(rest: &str, quote: char) -> usize {
+fn quoted(rest: &str, quote: u8) -> usize {
     let mut escaped = false;
-    for (at, character) in rest.char_indices().skip(1) {
-        match character {
+    // What is looked for is no part of any other character.
+    for (at, byte) in rest.bytes().enumerate().skip(1) {
+        match byte {
             _ if escaped => escaped = false,
-            '\\' => escaped = true,
-            '\n' => break,
-            _ if character == quote => return at + 1,
+            b'\\' => escaped = true,
+            b'\n' => break,
+            _ if byte == quote => return at + 1,
             _ => {}
         }
     }

@@ -48,7 +48,8 @@ impl Kept {
     }
 
     fn is_watched(&self, kind: &str, namespace: Option<&str>) -> bool {
-        let id = FeedId::of(Kinds::builtin().get("", kind).unwrap(), namespace);
+        let (kind, group) = kind.split_once('.').unwrap_or((kind, ""));
+        let id = FeedId::of(Kinds::builtin().get(group, kind).unwrap(), namespace);
         self.caches.0.load().contains_key(&id)
     }
 }
@@ -151,7 +152,7 @@ async fn a_start_waits_for_objects_and_not_for_ever() {
 async fn kinds_can_be_watched_before_a_rule_needs_them() {
     let kept = Kept::start(&api(|_| false), &["services", "nothings", "Ingress.networking.k8s.io", "Node"]).await;
     kept.swap("").await;
-    for kind in ["Service", "Ingress", "Node", "Namespace"] {
+    for kind in ["Service", "Ingress.networking.k8s.io", "Node", "Namespace"] {
         assert!(kept.is_watched(kind, None), "{kind}");
     }
     assert!(!kept.is_watched("Pod", None));

@@ -68,6 +68,8 @@ pub(super) struct Pod {
     pub(super) shown: Option<Rc<Shown>>,
     /// Until then it cannot be asked.
     pub(super) silent_until: Time,
+    /// Until then its kubelet hears of nothing.
+    pub(super) stuck_until: Time,
 }
 
 pub(super) struct Shown {
@@ -200,7 +202,8 @@ impl Cluster {
                 if random.u64(..CHECKED_AGAIN) == 0 {
                     let names = &self.names[..1];
                     let authorities = read::readable(&config.bundle);
-                    let verified = trust::verify(std::slice::from_ref(&certificate.der), &authorities, names, now).is_ok();
+                    let verified =
+                        trust::verify(std::slice::from_ref(&certificate.der), &authorities, names, now).is_ok();
                     if verified != is_trusted {
                         return Err(format!("the library says {verified}, and we say {is_trusted}"));
                     }
@@ -234,7 +237,7 @@ pub(super) fn any_validity(random: &mut Rng) -> Validity {
 
 impl Pod {
     pub(super) fn new(name: u64) -> Pod {
-        Pod { name, is_running: false, mounted: None, shown: None, silent_until: 0 }
+        Pod { name, is_running: false, mounted: None, shown: None, silent_until: 0, stuck_until: 0 }
     }
 
     /// The process starts again.

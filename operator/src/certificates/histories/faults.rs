@@ -4,7 +4,7 @@ use fastrand::Rng;
 
 use super::super::{Data, Given, Secret, Validity, perform};
 use super::cluster::{Pod, Time, any_validity};
-use super::{CLOCK_IS_SEEN, DAY, Event, HEALED, HOUR, History, MINUTE};
+use super::{API_SERVER_HEARS, CLOCK_IS_SEEN, DAY, Event, HEALED, HOUR, History, MINUTE};
 
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Fault {
@@ -12,6 +12,7 @@ pub(super) enum Fault {
     PodRestarts,
     PodIsReplaced,
     PodIsSilent,
+    KubeletIsStuck,
     OperatorSleeps,
     /// Somebody changes the instance. Nobody may notice.
     OtherNames,
@@ -20,6 +21,7 @@ pub(super) enum Fault {
     AuthorityDeleted,
     LeafDeleted,
     BothDeleted,
+    AllDeleted,
     ConfigDeleted,
     /// Somebody writes what nobody can use. The same.
     AuthorityGarbage,
@@ -40,9 +42,30 @@ impl Fault {
     pub(super) fn any(random: &mut Rng) -> Fault {
         use Fault::*;
         let all = [
-            PodRestarts, PodIsReplaced, PodIsReplaced, PodIsSilent, OperatorSleeps, OtherNames, OtherValidity, OtherValidity,
-            AuthorityDeleted, LeafDeleted, BothDeleted, ConfigDeleted, AuthorityGarbage, LeafGarbage, AuthorityFlipped,
-            LeafFlipped, LeafForeign, LeafRestored, BundleEdited, ClockForward, ClockBack, LongPause,
+            PodRestarts,
+            PodIsReplaced,
+            PodIsReplaced,
+            PodIsSilent,
+            KubeletIsStuck,
+            OperatorSleeps,
+            OtherNames,
+            OtherValidity,
+            OtherValidity,
+            AuthorityDeleted,
+            LeafDeleted,
+            BothDeleted,
+            AllDeleted,
+            ConfigDeleted,
+            AuthorityGarbage,
+            LeafGarbage,
+            AuthorityFlipped,
+            LeafFlipped,
+            LeafForeign,
+            LeafRestored,
+            BundleEdited,
+            ClockForward,
+            ClockBack,
+            LongPause,
         ];
         random.choice(all).unwrap()
     }
@@ -53,7 +76,8 @@ impl History {
         let now = self.cluster.time;
         let clock = self.cluster.clock();
         let index = self.random.usize(..self.cluster.pods.len());
-        let (mut breaks_trust, mut breaks_pods, mut lasts) = (false, false, 0);
+        let (was_untrusted, was_silent) = (self.untrusted_until > now, self.silent_until > now);
+        let (mut breaks_trust, mut lasts) = (false, 0);
         match fault {
             Fault::PodRestarts => self.cluster.pods[index].restart(clock),
             Fault::PodIsReplaced => {
@@ -66,9 +90,13 @@ impl History {
                 lasts = self.any_while();
                 self.cluster.pods[index].silent_until = now + lasts;
             }
+            Fault::KubeletIsStuck => {
+                lasts = self.any_while();
+                self.cluster.pods[index].stuck_until = now + lasts;
+            }
             Fault::OperatorSleeps => {
                 lasts = self.random.i64(0..DAY);
-                self.operator_sleeps_until = now + lasts;
+                self.operator_sleeps_until = self.operator_sleeps_until.max(now + lasts);
             }
             Fault::OtherNames => {
                 let name = format!("portal.portal-system.svc.cluster-{}", self.random.u64(..3));
@@ -86,16 +114,21 @@ impl History {
                 self.store(Secret::Authority, None);
                 self.store(Secret::Leaf, None);
             }
-            Fault::ConfigDeleted => self.store_config(None),
+            Fault::AllDeleted => {
+                self.store(Secret::Authority, None);
+                self.store(Secret::Leaf, None);
+                self.delete_config();
+            }
+            Fault::ConfigDeleted => self.delete_config(),
             Fault::AuthorityGarbage => self.change(Secret::Authority, |random, text| {
                 *text = text[..random.usize(..text.len())].to_vec();
             }),
             Fault::LeafGarbage => self.change(Secret::Leaf, |random, text| {
                 *text = text[..random.usize(..text.len() / 2)].to_vec();
             }),
-            Fault::AuthorityFlipped => self.change(Secret::Authority, flip),
+            Fault::AuthorityFlipped => self.change(Secret::Authority, |random, text| flip(random, text)),
             Fault::LeafFlipped => {
-                self.change(Secret::Leaf, flip);
+                self.change(Secret::Leaf, |random, text| flip(random, text));
                 breaks_trust = true;
             }
             Fault::LeafForeign => {
@@ -132,15 +165,23 @@ impl History {
             }
         }
         breaks_trust |= matches!(fault, Fault::ClockForward | Fault::ClockBack | Fault::LongPause);
-        breaks_pods |= !matches!(fault, Fault::PodIsSilent | Fault::OtherNames | Fault::OtherValidity);
-        let healed = now.max(self.operator_sleeps_until) + HEALED;
-        if breaks_trust || self.untrusted_until > now {
+        let breaks_pods =
+            !matches!(fault, Fault::PodIsSilent | Fault::KubeletIsStuck | Fault::OtherNames | Fault::OtherValidity);
+        let stuck_until = self.cluster.pods.iter().map(|pod| pod.stuck_until).max().unwrap_or(now);
+        let healed = now.max(self.operator_sleeps_until).max(stuck_until) + HEALED;
+        if breaks_trust || was_untrusted {
             self.untrusted_until = healed;
         }
-        if breaks_pods || self.silent_until > now {
+        if breaks_pods || was_silent {
             self.silent_until = healed;
         }
         self.troubled_until = self.troubled_until.max(healed).max(now + lasts + HEALED);
+    }
+
+    fn delete_config(&mut self) {
+        self.store_config(None);
+        // Who has not heard of it yet asks on, while nobody has to wait for anybody any more.
+        self.untrusted_until = self.untrusted_until.max(self.cluster.time + API_SERVER_HEARS + 1);
     }
 
     /// A while: minutes usually, hours sometimes.
@@ -183,7 +224,7 @@ impl History {
     }
 }
 
-fn flip(random: &mut Rng, text: &mut Vec<u8>) {
+fn flip(random: &mut Rng, text: &mut [u8]) {
     let position = random.usize(..text.len());
     text[position] = random.choice(*b"ABCDwxyz0189+/").unwrap();
 }

@@ -124,7 +124,8 @@ fn apply(world: &mut World, name: &str) {
     let mut spec = specs[world.random.usize(..specs.len())].clone();
     spec["namespace"] = namespace_of(name).into();
     let secret = spec["certificates"]["secretName"].as_str().filter(|_| spec["certificates"]["source"] == "Secret");
-    let is_place_there = world.get(&Key::cluster(Kind::Namespace, namespace_of(name))).is_some_and(|found| !found.is_terminating());
+    let is_place_there =
+        world.get(&Key::cluster(Kind::Namespace, namespace_of(name))).is_some_and(|found| !found.is_terminating());
     if let Some(secret) = secret.filter(|_| is_place_there && world.random.u32(..4) > 0) {
         let key = Key::namespaced(Kind::Secret, namespace_of(name), secret);
         if world.get(&key).is_none() {
@@ -157,7 +158,8 @@ fn rule(world: &mut World) {
 
 /// A child of an instance.
 fn any_child(world: &mut World) -> Option<Key> {
-    let children = world.objects.values().filter(|object| object.label(MANAGED_BY.0).is_some() && object.key.kind != Kind::Pod);
+    let children =
+        world.objects.values().filter(|object| object.label(MANAGED_BY.0).is_some() && object.key.kind != Kind::Pod);
     let keys: Vec<Key> = children.map(|object| object.key.clone()).collect();
     (!keys.is_empty()).then(|| keys[world.random.usize(..keys.len())].clone())
 }
@@ -222,7 +224,9 @@ fn edit(kind: Kind, value: &mut Value, number: u32) {
             6 => value["data"]["tls.crt"] = "AAAA".into(),
             _ => value["data"]["ca.key"] = "AAAA".into(),
         },
-        Kind::ClusterRole | Kind::Role => value["rules"] = json!([{ "apiGroups": ["*"], "resources": ["*"], "verbs": ["*"] }]),
+        Kind::ClusterRole | Kind::Role => {
+            value["rules"] = json!([{ "apiGroups": ["*"], "resources": ["*"], "verbs": ["*"] }])
+        }
         Kind::ClusterRoleBinding | Kind::RoleBinding => value["subjects"] = json!([]),
         Kind::PodDisruptionBudget => value["spec"]["minAvailable"] = json!(7),
         Kind::ServiceAccount => value["automountServiceAccountToken"] = true.into(),

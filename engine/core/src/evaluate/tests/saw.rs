@@ -56,7 +56,7 @@ fn a_field_is_called_by_where_it_is_in_the_object() {
             ),
             (&pod_rule("metadata.labels.team == nil"), DEPLOYMENT, "spec.template.metadata.labels.team is not set"),
             (&deployment_rule("metadata.labels.team == nil"), DEPLOYMENT, "metadata.labels.team is not set"),
-            (&deployment_rule("object.spec.replicas == nil"), DEPLOYMENT, "spec.replicas is not set"),
+            (&deployment_rule("object.spec.minReadySeconds == nil"), DEPLOYMENT, "spec.minReadySeconds is not set"),
             // A pod gets its name from its owner, and not from the template.
             (&pod_rule("metadata.name == 'web'"), DEPLOYMENT, r#"metadata.name is "web""#),
         ],

@@ -17,10 +17,6 @@ const OF_OTHERS: [&str; 2] = ["resources", "ports"];
 impl Compiler<'_> {
     /// Says that a rule is violated by every container of a type, because none of them can have what the rule asks for.
     pub(super) fn warn_of_other_containers(&mut self, facts: &Facts, schema: &Schema) {
-        // Whoever reads one of these knows that containers differ.
-        if ["containerType", "restartPolicy"].into_iter().any(|field| self.spec.rule.contains(field)) {
-            return;
-        }
         let of_container = || facts.absences.iter().filter(|absence| absence.root == "container");
         let first = |fields: &[&str]| {
             of_container().find(|absence| absence.fields.first().is_some_and(|field| fields.contains(&&**field)))
@@ -38,6 +34,10 @@ impl Compiler<'_> {
             ),
             (None, None) => return,
         };
+        // Whoever reads one of these knows that containers differ.
+        if ["containerType", "restartPolicy"].into_iter().any(|field| self.spec.rule.contains(field)) {
+            return;
+        }
         let Some(field) = absence.fields.first() else { return };
         let message = format!(
             "{types} cannot have `{field}`, so that every pod with one violates this: write `{}`",

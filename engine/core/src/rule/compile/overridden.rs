@@ -8,7 +8,7 @@ use portal_expr::{Facts, Read, Schema, Segment, Slot};
 
 use super::{Compiler, rewritten::occurrences};
 use crate::{
-    context::{CONTAINER, OBJECT, SECURITY_CONTEXT, SPEC, pod::CONTAINER_TYPES, shared_security_fields},
+    context::{CONTAINER, OBJECT, SECURITY_CONTEXT, SHARED_SECURITY_FIELDS, SPEC, pod::CONTAINER_TYPES},
     rule::{JudgedKind, diagnostic::Level},
 };
 
@@ -38,7 +38,7 @@ impl Compiler<'_> {
             return;
         }
         let of_objects = if facts.reads_root(OBJECT) { places_in_objects(judged) } else { Places::default() };
-        let shared = shared_security_fields();
+        let shared = &*SHARED_SECURITY_FIELDS;
         let reads_container = |field: &str| {
             PLACES.of_containers.iter().chain(&of_objects.of_containers).any(|place| place.is_read(field, facts))
         };

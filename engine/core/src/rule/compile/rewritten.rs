@@ -25,10 +25,8 @@ impl Compiler<'_> {
         });
         let is_once = subjects.iter().all(|(subject, _)| occurrences(rule, subject).count() == 1);
         let written = if is_once { [in_place, named] } else { [named, in_place] };
-        written.into_iter().filter(|written| written.chars().count() <= MAX_SHOWN).find(|written| {
-            let compiled = self.engine.compile(written, schema);
-            compiled.is_ok_and(|expression| expression.check_condition().is_ok())
-        })
+        let mut short = written.into_iter().filter(|written| written.chars().count() <= MAX_SHOWN);
+        short.find(|written| self.engine.compile_condition(written, schema).is_ok())
     }
 }
 

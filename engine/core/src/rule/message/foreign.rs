@@ -43,6 +43,10 @@ fn formatted(text: &str) -> Option<String> {
 
 /// `"image " + container.image`
 fn joined(text: &str, is_expression: &impl Fn(&str) -> bool) -> Option<String> {
+    // Most messages have none, and need not be taken apart.
+    if !text.contains('+') {
+        return None;
+    }
     let parts = parts(text, '+');
     let is_joined = parts.len() > 1 && parts.iter().any(|part| literal(part).is_some()) && is_expression(text);
     let written = |part: &&str| literal(part).map_or_else(|| format!("{{{{ {part} }}}}"), str::to_owned);
@@ -51,7 +55,9 @@ fn joined(text: &str, is_expression: &impl Fn(&str) -> bool) -> Option<String> {
 
 /// What stands first in such braces, and how it is written here.
 fn in_braces(words: &str, open: &str, is_meant: &impl Fn(&str) -> bool) -> Option<(String, String)> {
-    words.match_indices(open).find_map(|(at, _)| {
+    // A sign is found faster than a text, and most messages have none.
+    let mut found = words.contains('{').then(|| words.match_indices(open)).into_iter().flatten();
+    found.find_map(|(at, _)| {
         let inside = &words[at + open.len()..];
         let value = inside[..inside.find('}')?].trim();
         let is_name = value.starts_with(|first: char| first.is_alphabetic()) && value.contains(['.', '[', '(', '_']);

@@ -1,20 +1,7 @@
 //! What Kubernetes makes of what is left out, or empty.
 
-use super::{DEPLOYMENT, POLICY, check, check_warned, told};
+use super::{DEPLOYMENT, POLICY, check, check_judged, check_warned, told};
 use crate::testing::{Objects, judge, objects, rules};
-
-/// Whether each object violates a rule for its kind, which nothing is told of.
-#[track_caller]
-fn check_judged(kind: &str, rule: &str, rows: &[(&str, bool)]) {
-    let (rule_set, wrong) =
-        rules(&format!("name: a\nmatch: {{gvk: [{kind}], podControllers: false}}\nrule: |\n  {rule}\n"));
-    assert_eq!(wrong.join("\n"), "", "{rule}");
-    for (object, is_violated) in rows {
-        let judged = judge(&rule_set, &objects(object)[0], &Objects(Vec::new()));
-        assert!(!judged.contains("failed"), "{rule}\n{judged}");
-        assert_eq!(judged.contains("a:"), *is_violated, "{rule}\n{object}\n{judged}");
-    }
-}
 
 fn pod(spec: &str) -> String {
     format!(
@@ -154,19 +141,6 @@ fn what_stands_in_for_a_field_is_advised_before_a_value() {
             ("container.securityContext.runAsUser < 10000", &format!("`let x = {user}; x != nil && x < 10000`")),
         ],
     );
-}
-
-#[test]
-fn a_text_that_may_be_any_has_a_default_too() {
-    check_warned(
-        "{kind: Secret}",
-        &[(r#"object.type == "Opaque" && "a" in object.data"#, r#"`(object.type ?? "Opaque") == "Opaque"`"#)],
-    );
-    check_warned(
-        DEPLOYMENT,
-        &[(r#"spec.serviceAccountName == "default""#, r#"`(spec.serviceAccountName ?? "default") == "default"`"#)],
-    );
-    assert_eq!(told("gvk: [{kind: Secret}]", r#"object.type == "kubernetes.io/tls""#), "");
 }
 
 #[test]
