@@ -10,8 +10,8 @@
 //! over what was not seen. This holds after every step, wherever the steps are cut, and whichever of them are done twice:
 //!
 //! 1. **The bundle trusts whatever a pod serves or may start to serve.** A leaf is written only when its authority has been in the
-//!    published bundle for [`PROPAGATION`]. There are two exceptions, in which waiting would help nobody: there is no webhook
-//!    configuration, or no pod can have anything valid to show.
+//!    published bundle for [`PROPAGATION`]; without a webhook configuration, when the authority is as old as that, because somebody
+//!    may have made one since. There is one exception, in which waiting would help nobody: no pod can have anything valid to show.
 //! 2. **An authority leaves the bundle** when every running pod has been seen with the leaf that the Secret holds, which is of the
 //!    current authority and has been there for [`SETTLING`]; or when it has expired. A pod that could not be asked keeps it in.
 //! 3. **A rotation of the authority goes on from wherever it was left**: `next` is written, published, becomes the current one, signs

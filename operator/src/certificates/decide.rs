@@ -31,7 +31,7 @@ pub(super) struct View<'a> {
 
 /// Since when API servers trust an authority, as far as we can tell.
 pub(super) enum Trusted {
-    /// For long enough, or there is none who could.
+    /// For long enough, or there is nobody who would have to.
     Yes,
     /// It will be by then.
     From(Timestamp),
@@ -129,12 +129,17 @@ impl<'a> View<'a> {
 
     /// Whether API servers trust an authority.
     pub(super) fn trusted(&self, signer: &Signer) -> Trusted {
-        let Some(published) = self.given.published else { return Trusted::Yes };
-        let mut certificates = self.known.published.iter();
-        if published.since > self.given.now || !certificates.any(|found| found.der == signer.certificate.der) {
+        let certificate = &signer.certificate;
+        let since = match self.given.published {
+            // None who asks pods at all, unless that has changed since we looked. Whoever looks later publishes this authority too.
+            None => certificate.from.saturating_add(BACKDATED).unwrap_or(Timestamp::MAX),
+            Some(published) if self.known.published.iter().any(|found| found.der == certificate.der) => published.since,
+            Some(_) => return Trusted::No,
+        };
+        if since > self.given.now && self.given.published.is_some() {
             return Trusted::No;
         }
-        let moment = published.since.saturating_add(PROPAGATION).unwrap_or(Timestamp::MAX);
+        let moment = since.saturating_add(PROPAGATION).unwrap_or(Timestamp::MAX);
         if moment <= self.given.now { Trusted::Yes } else { Trusted::From(moment) }
     }
 

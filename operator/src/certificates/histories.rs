@@ -49,9 +49,11 @@ struct History {
     cluster: Cluster,
     events: std::collections::BTreeMap<(Time, u64), Event>,
     count: u64,
-    /// The wake-up that counts.
+    /// The wake-up that counts, and when it is.
     waking: u64,
+    wakes_at: Option<Time>,
     operator_sleeps_until: Time,
+    all_lost_until: Time,
     /// Until then pods may serve what nobody trusts.
     untrusted_until: Time,
     /// Until then pods may have nothing to show.
@@ -87,7 +89,9 @@ impl History {
             events: Default::default(),
             count: 0,
             waking: 0,
+            wakes_at: None,
             operator_sleeps_until: 0,
+            all_lost_until: 0,
             untrusted_until: 0,
             silent_until: HEALED,
             troubled_until: HEALED,
@@ -134,7 +138,10 @@ impl History {
     fn happen(&mut self, event: Event) -> Result<(), String> {
         let now = self.cluster.time;
         match event {
-            Event::Wake(waking) if waking == self.waking => return self.wake(),
+            Event::Wake(waking) if waking == self.waking => {
+                self.wakes_at = None;
+                return self.wake();
+            }
             Event::Wake(_) => {}
             Event::Write { secret, base, data } => {
                 if self.cluster.secret(secret).version() == base {
@@ -159,8 +166,9 @@ impl History {
                 }
             }
             Event::Start { pod } => {
-                // The kubelet of another node may have an old copy. Without any Secret a pod does not start.
-                let age = self.random.i64(0..KUBELET_HEARS);
+                // The kubelet of another node may have an old copy. Without any Secret a pod does not start. Where everything was
+                // lost, nobody can know that there was something else before.
+                let age = if now < self.all_lost_until { 0 } else { self.random.i64(0..KUBELET_HEARS) };
                 if !self.cluster.start(pod, age) {
                     self.schedule(now + 5, Event::Start { pod });
                 }
@@ -223,7 +231,8 @@ impl History {
         }
         let wanted = Config { bundle: judgement.bundle, since: judgement.since };
         let is_wrong = match &config {
-            None => judgement.can_begin,
+            // It is made after a wait for pods that is much longer than any read is old.
+            None => judgement.can_begin && ages == [0; 3],
             Some(config) => **config != wanted,
         };
         if is_wrong && !wanted.bundle.is_empty() && !crashes && self.random.u64(..10) > 0 {
@@ -297,9 +306,14 @@ impl History {
         }
     }
 
+    /// Wakes the operator then, and not later. What is scheduled for an earlier time stays.
     fn wake_at(&mut self, time: Time) {
-        self.waking += 1;
-        self.schedule(time, Event::Wake(self.waking));
+        let is_scheduled = self.wakes_at.is_some_and(|scheduled| scheduled >= self.cluster.time);
+        if !is_scheduled || self.wakes_at > Some(time) {
+            self.waking += 1;
+            self.wakes_at = Some(time);
+            self.schedule(time, Event::Wake(self.waking));
+        }
     }
 
     fn schedule(&mut self, time: Time, event: Event) {

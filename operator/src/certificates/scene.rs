@@ -104,7 +104,7 @@ impl Scene {
 
     /// The authorities of a text, by their letters.
     pub(super) fn letters(&mut self, text: &[u8]) -> String {
-        let mut letters = String::new();
+        let mut letters = Vec::new();
         for found in read::readable(text) {
             let index = self.seen.iter().position(|seen| *seen == found.der.to_vec()).unwrap_or_else(|| {
                 self.seen.push(found.der.to_vec());
@@ -112,7 +112,9 @@ impl Scene {
             });
             letters.push(char::from(b'A' + u8::try_from(index).unwrap()));
         }
-        letters
+        // Those of the same second are in no order of theirs.
+        letters.sort_unstable();
+        letters.into_iter().collect()
     }
 
     /// Does what is to be done for as long as there is something, publishes, and lets pods follow after a minute, if they do. One line

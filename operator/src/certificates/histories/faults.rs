@@ -2,7 +2,7 @@
 
 use fastrand::Rng;
 
-use super::super::{Data, Given, Secret, Validity, perform};
+use super::super::{Data, Given, SETTLING, Secret, Validity, perform};
 use super::cluster::{Pod, Time, any_validity};
 use super::{API_SERVER_HEARS, CLOCK_IS_SEEN, DAY, Event, HEALED, HOUR, History, MINUTE};
 
@@ -115,6 +115,9 @@ impl History {
                 self.store(Secret::Leaf, None);
             }
             Fault::AllDeleted => {
+                self.all_lost_until = now + SETTLING.as_secs();
+                // What nobody holds any more, and a pod does not tell, cannot be known.
+                breaks_trust = self.cluster.pods.iter().any(|pod| pod.silent_until.max(pod.stuck_until) > now);
                 self.store(Secret::Authority, None);
                 self.store(Secret::Leaf, None);
                 self.delete_config();
