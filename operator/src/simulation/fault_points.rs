@@ -21,8 +21,7 @@ pub(super) fn running(spec: Value) -> World {
     scene.apply("default", spec);
     scene.settle();
     scene.assert_ready("default", "True", "Ready");
-    let world = scene.world().again();
-    world
+    scene.world().again()
 }
 
 /// A Secret of a user with a certificate for the webhook.

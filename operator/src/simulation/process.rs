@@ -26,6 +26,9 @@ use crate::{
     watches::is_of_others,
 };
 
+/// What the rules of an instance need, and what that was worked out from.
+type KnownNeeds = (Rc<Rules>, Basis, Option<Needs>);
+
 /// A process of the operator.
 pub(super) struct Process {
     pub(super) desk: Desk,
@@ -40,7 +43,7 @@ pub(super) struct Process {
     pub(super) rules: Option<Rc<Rules>>,
     executor: Executor<Desk>,
     /// What the rules need, and what that was worked out from.
-    needs: BTreeMap<String, Option<(Rc<Rules>, Basis, Option<Needs>)>>,
+    needs: BTreeMap<String, Option<KnownNeeds>>,
 }
 
 /// What needs are worked out from: which rules, which version of the instance, and of its ConfigMaps.

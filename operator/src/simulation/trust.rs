@@ -50,7 +50,7 @@ fn spans(bundle: &[u8], shown: &[u8], name: &str) -> Option<Vec<Span>> {
 }
 
 fn span(certificate: &CertificateDer<'_>) -> Option<Span> {
-    let validity = Certificate::from_der(certificate).ok()?.tbs_certificate().validity().clone();
+    let validity = *Certificate::from_der(certificate).ok()?.tbs_certificate().validity();
     let seconds = |time: x509_cert::time::Time| i64::try_from(time.to_unix_duration().as_secs()).ok();
     Some((seconds(validity.not_before)?, seconds(validity.not_after)?))
 }
