@@ -146,7 +146,7 @@ impl<S: Server> Executor<S> {
             // It is gone, which is what removing the finalizer leads to.
             (Err(Error::Api(_, 404)), Request::Finalizers(_, _, false)) => None,
             (Err(Error::Api(_, 404)), Request::Delete(key, uid)) => {
-                self.store.remove(key, uid);
+                self.store.forget(key, uid, u128::MAX);
                 None
             }
             (Err(Error::Api(_, 404)), Request::Get(key)) => {

@@ -29,8 +29,9 @@ struct Contents {
     objects: BTreeMap<Key, Arc<Object>>,
     /// How each watch is. Without one: nobody has begun it.
     sources: BTreeMap<Source, SourceState>,
-    /// The UIDs of objects that are gone, the last ones: an answer about one of them may come after the watch has told that it is gone.
-    gone: VecDeque<String>,
+    /// The UIDs of objects that are gone, the last ones, with the version in which they went: an answer about one of them may come after the
+    /// watch has told that it is gone.
+    gone: VecDeque<(String, u128)>,
 }
 
 /// How a watch is.
@@ -78,7 +79,9 @@ impl Store {
     /// Takes an object, unless a later version of it is known, or that it is gone.
     pub fn set(&self, object: Object) {
         let mut contents = self.lock();
-        if contents.gone.iter().any(|uid| uid == object.uid()) {
+        // A later version is of an object that has only left what is watched: somebody took our label away.
+        let version = version_of(&object).unwrap_or_default();
+        if contents.gone.iter().any(|(uid, gone)| uid == object.uid() && version < *gone) {
             return;
         }
         let is_stale = contents.objects.get(&object.key).is_some_and(|known| is_later(known, &object));
@@ -91,11 +94,16 @@ impl Store {
         self.tell();
     }
 
-    /// Takes that an object is gone: the one with this UID, or any if it is not known.
-    pub fn remove(&self, key: &Key, uid: &str) {
+    /// Takes that an object is gone, and in which version. That of another UID is another object.
+    pub fn remove(&self, object: &Object) {
+        self.forget(&object.key, object.uid(), version_of(object).unwrap_or(u128::MAX));
+    }
+
+    /// Takes that the object with this UID is gone, or any of its name if the UID is not known.
+    pub fn forget(&self, key: &Key, uid: &str, version: u128) {
         let mut contents = self.lock();
         if !uid.is_empty() {
-            contents.gone.push_back(uid.to_owned());
+            contents.gone.push_back((uid.to_owned(), version));
             let surplus = contents.gone.len().saturating_sub(REMEMBERED);
             contents.gone.drain(..surplus);
         }
@@ -164,8 +172,11 @@ impl Source {
 
 /// Whether what is known is a later version than what is told. Kubernetes promises that versions are numbers that grow.
 fn is_later(known: &Object, told: &Object) -> bool {
-    let number = |object: &Object| object.resource_version().parse::<u128>().ok();
-    known.uid() == told.uid() && number(known).zip(number(told)).is_some_and(|(known, told)| known > told)
+    known.uid() == told.uid() && version_of(known).zip(version_of(told)).is_some_and(|(known, told)| known > told)
+}
+
+fn version_of(object: &Object) -> Option<u128> {
+    object.resource_version().parse().ok()
 }
 
 #[cfg(test)]
@@ -187,18 +198,21 @@ mod tests {
         store.set(secret("x", "10"));
         store.set(secret("x", "9"));
         assert_eq!(store.get(&secret("x", "").key).unwrap().resource_version(), "10");
-        store.remove(&secret("x", "").key, "another");
+        store.forget(&secret("x", "").key, "another", 12);
         assert!(store.get(&secret("x", "").key).is_some());
-        store.remove(&secret("x", "").key, "x");
+        store.remove(&secret("x", "12"));
         assert!(store.get(&secret("x", "").key).is_none());
     }
 
     #[test]
     fn an_answer_about_what_is_gone_brings_nothing_back() {
         let store = Store::default();
-        store.remove(&secret("x", "").key, "x");
+        store.remove(&secret("x", "12"));
         store.set(secret("x", "11"));
         assert!(store.get(&secret("x", "").key).is_none());
+        // It has only lost its label, and is there.
+        store.set(secret("x", "12"));
+        assert!(store.get(&secret("x", "").key).is_some());
     }
 
     #[test]

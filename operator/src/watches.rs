@@ -80,8 +80,7 @@ pub async fn follow(runtime: Runtime, store: Store, source: Source) {
             News::Event(Event::InitDone) => store.set_all(&source, std::mem::take(&mut listed)),
             News::Event(Event::Apply(object)) => store.set(object_of(*kind, object)),
             News::Event(Event::Delete(object)) => {
-                let object = object_of(*kind, object);
-                store.remove(&object.key, object.uid());
+                store.remove(&object_of(*kind, object));
             }
         }
     }

@@ -160,7 +160,7 @@ impl Process {
         let seen = |object: &&Object| is_of_others(source.kind) || object.label(MANAGED_BY.0) == Some(MANAGED_BY.1);
         match (after.filter(seen), before.filter(seen)) {
             (Some(after), _) => self.store.set(after.clone()),
-            (None, Some(before)) => self.store.remove(&before.key, before.uid()),
+            (None, Some(before)) => self.store.remove(before),
             (None, None) => {}
         }
     }
