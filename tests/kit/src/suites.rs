@@ -137,6 +137,7 @@ fn faults() -> Vec<Suite> {
         program("quantities", "pure", "conformance::quantities::"),
         program("elections", "portal_cluster", "holder::election::histories::"),
         program("certificates", "portal_operator", "certificates::histories::"),
+        program("instances", "portal_operator", "simulation::histories::"),
         program("storms", "cluster", "core::fault_proxy::storms::"),
         program("histories", "cluster", "engine::histories::"),
         program("caches", "cluster", "engine::caches::"),
@@ -234,6 +235,8 @@ fn run_tests(
         .arg(format!("--test-threads={}", cores * per_core))
         .args((!module.is_empty()).then_some(module))
         .current_dir(&executable.package)
+        // As cargo does: expectations in files are found by it.
+        .env("CARGO_MANIFEST_DIR", &executable.package)
         // libtest tells how long a test took only to those who accept that the format may change. This is set for the run
         // alone, never for a compiler.
         .env("RUSTC_BOOTSTRAP", "1")
