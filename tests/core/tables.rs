@@ -29,11 +29,14 @@ fn list(value: &Value) -> impl Iterator<Item = &Value> {
     value.as_array().into_iter().flatten()
 }
 
+/// Groups that other tests bring to the shared cluster.
+const FOREIGN: [&str; 3] = ["openreports.io", "portal.io", "wgpolicyk8s.io"];
+
 /// The groups that Kubernetes itself serves, with their versions, the preferred one first.
 fn groups(cluster: &Cluster) -> Vec<(String, Vec<String>)> {
     let mut groups = vec![(String::new(), vec!["v1".to_owned()])];
     let others = get(cluster, "/apis");
-    for group in list(&others["groups"]).filter(|group| text(&group["name"]) != "portal.io") {
+    for group in list(&others["groups"]).filter(|group| !FOREIGN.contains(&text(&group["name"]))) {
         let versions = list(&group["versions"]).map(|version| text(&version["version"]).to_owned());
         groups.push((text(&group["name"]).to_owned(), versions.collect()));
     }
