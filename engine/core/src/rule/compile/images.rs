@@ -97,6 +97,9 @@ impl Instead {
 /// What is wrong with a comparison with a text.
 fn found(compared: &Compared, text: &str, known: &Known<'_>) -> Option<Found> {
     let is_equality = matches!(compared.relation, Relation::Equal | Relation::In);
+    if compared.field.is_none() && compared.relation == Relation::Other && text == ":" {
+        return Some(colon(&compared.subject));
+    }
     if !is_equality && compared.relation != Relation::StartsWith {
         return None;
     }
@@ -115,6 +118,13 @@ fn found(compared: &Compared, text: &str, known: &Known<'_>) -> Option<Found> {
 
 fn error(because: impl Into<String>, instead: Instead) -> Found {
     Found { level: Level::Error, because: because.into(), instead }
+}
+
+/// Whoever looks for a colon looks for a tag, and finds the port of a registry too.
+fn colon(image: &str) -> Found {
+    let because = "a registry may have a port, as in registry.example:5000/app, so that a `:` is no sign of a tag";
+    let instead = Instead::Condition(format!("{image}.tag != \"latest\""));
+    Found { level: Level::Warning, because: because.to_owned(), instead }
 }
 
 fn path_in_registry(image: &str, text: &str, is_equality: bool) -> Found {

@@ -311,3 +311,28 @@ fn a_kind_that_lacks_a_field_is_told() {
     let autoscaler = "{group: autoscaling, kind: HorizontalPodAutoscaler}";
     check_silent(autoscaler, &["object.spec.metrics == nil"]);
 }
+
+#[test]
+fn the_port_of_a_registry_is_no_tag() {
+    check_warned(
+        "{kind: Pod}",
+        &[
+            (
+                r#"container.image endsWith ":latest" or not (container.image contains ":")"#,
+                r#"so that a `:` is no sign of a tag: write `container.image.tag != "latest"`"#,
+            ),
+            (r#"any(spec.containers, not (.image contains ":"))"#, r#"`.image.tag != "latest"`"#),
+            (r#"container.image not contains ":""#, r#"`not (container.image.tag != "latest")`"#),
+        ],
+    );
+    let rule = r#"container.image endsWith ":latest" or not (container.image.tag != "latest")"#;
+    let pod = |image: &str| {
+        format!(
+            "{{apiVersion: v1, kind: Pod, metadata: {{name: a}}, spec: {{containers: [{{name: a, image: {image:?}}}]}}}}"
+        )
+    };
+    let rows = [("registry.example:5000/nginx", true), ("nginx", true), ("nginx:latest", true), ("nginx:1", false)];
+    let rows: Vec<(String, bool)> = rows.iter().map(|(image, expected)| (pod(image), *expected)).collect();
+    let rows: Vec<(&str, bool)> = rows.iter().map(|(pod, expected)| (pod.as_str(), *expected)).collect();
+    check_judged("{kind: Pod}", rule, &rows);
+}
