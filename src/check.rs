@@ -3,7 +3,7 @@
 mod cluster;
 mod files;
 mod judge;
-mod live;
+pub(crate) mod live;
 mod notes;
 mod progress;
 mod queue;

@@ -1,5 +1,6 @@
 //! `portal engine`: flags, environment and a file of settings, then the engine.
 
+mod audit;
 mod config;
 #[cfg(test)]
 mod flags;
@@ -58,6 +59,10 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "NAME", env = "PORTAL_INSTANCE", default_value = "default")]
     instance: String,
 
+    /// The UID of the PortalInstance. The Lease of the engine goes with it
+    #[arg(long, value_name = "UID", env = "PORTAL_INSTANCE_UID")]
+    instance_uid: Option<String>,
+
     /// The namespace of the engine, where its Lease is
     #[arg(long, value_name = "NAMESPACE", env = "PORTAL_NAMESPACE", default_value = "portal-system")]
     namespace: String,
@@ -75,9 +80,8 @@ pub(crate) struct Arguments {
     #[command(flatten)]
     peers: peers::PeerArguments,
 
-    /// Judge what is in the cluster (not there yet)
-    #[arg(long, env = "PORTAL_AUDIT")]
-    audit: bool,
+    #[command(flatten)]
+    auditing: audit::AuditArguments,
 
     /// Judge what NetworkPolicies allow (not there yet)
     #[arg(long, env = "PORTAL_NETWORK")]
@@ -103,13 +107,17 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
 }
 
 fn settings(arguments: &Arguments) -> anyhow::Result<Settings> {
-    let &Arguments { admission, audit, network, actions, .. } = arguments;
+    let &Arguments { admission, network, actions, .. } = arguments;
+    let audit = arguments.auditing.audit;
     let layers = Layers { admission, audit, network, actions };
-    let names = [("audit", audit), ("network", network), ("actions", actions)];
+    let names = [("network", network), ("actions", actions)];
     if let Some((layer, _)) = names.iter().find(|(_, is_wanted)| *is_wanted) {
         bail!(
-            "the layer `{layer}` is not there yet: this engine judges requests and reports on rules; leave out --{layer}"
+            "the layer `{layer}` is not there yet: this engine judges requests and what is in the cluster; leave out --{layer}"
         );
+    }
+    if audit && arguments.peers.no_lease {
+        bail!("--no-lease leaves nobody to tell what audit finds: leave it out, or leave out --audit");
     }
     if !arguments.rules_from_cluster && arguments.rules_folder.is_none() {
         bail!("there are no rules to load: give --rules-from-cluster, --rules-folder DIR, or both");
@@ -120,6 +128,7 @@ fn settings(arguments: &Arguments) -> anyhow::Result<Settings> {
     let process = &arguments.process;
     Ok(Settings {
         instance: name("instance", &arguments.instance)?,
+        instance_uid: arguments.instance_uid.clone(),
         namespace: name("namespace", &arguments.namespace)?,
         identity: process.identity(),
         listen: process.listen,
@@ -131,9 +140,21 @@ fn settings(arguments: &Arguments) -> anyhow::Result<Settings> {
         rules_per_namespace: arguments.rules_per_namespace,
         watched_kinds: arguments.watched_kinds.iter().filter(|name| !name.is_empty()).cloned().collect(),
         timing: process.timing()?,
+        other_layers: arguments.peers.others(),
+        stands: !arguments.peers.no_lease,
         peers: arguments.peers.settings(&arguments.instance, &arguments.namespace)?,
         admission: match admission {
             true => Some(arguments.webhook.settings(&arguments.namespace, arguments.peers.accounts()?)?),
+            false => None,
+        },
+        finding_log: arguments.webhook.logs_findings(),
+        reports: arguments.auditing.reports(),
+        alerts: arguments.auditing.alerts(&arguments.instance)?,
+        audit: match audit {
+            true => {
+                let namespaces = arguments.webhook.namespaces()?;
+                Some(arguments.auditing.settings(namespaces, arguments.webhook.rule_steps))
+            }
             false => None,
         },
     })

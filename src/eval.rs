@@ -46,6 +46,9 @@ pub(crate) struct Arguments {
     lines: bool,
 }
 
+/// Fields of an object that people name by themselves.
+const OF_OBJECT: [&str; 4] = ["metadata", "spec", "status", "data"];
+
 /// Named documents, as the host of an expression.
 struct Roots {
     schema: Schema,
@@ -179,7 +182,7 @@ impl Roots {
             bail!("it holds no object: its fields would be the names to use");
         };
         for (name, _) in object.iter() {
-            let slot = roots.schema.add_root(name, Shape::Any);
+            let slot = roots.schema.add_root(name.to_owned(), Shape::Any);
             roots.fields.insert(slot, Key::new(name));
         }
         roots.environment = Some(environment);
@@ -206,6 +209,10 @@ impl Roots {
             let document = read_document(&path)?;
             let slot = roots.schema.add_root(name, Shape::Any);
             roots.documents.push((slot, document));
+        }
+        // As rules have them.
+        for name in OF_OBJECT.into_iter().filter(|_| arguments.file.is_some()) {
+            roots.schema.add_hint(name, format!("object.{name}"), "");
         }
         Ok(roots)
     }

@@ -6,6 +6,7 @@ mod command_line;
 mod completion;
 mod engine;
 mod eval;
+mod explain;
 mod generate;
 mod logs;
 mod operator;
@@ -61,6 +62,7 @@ fn run(command: &Command) -> anyhow::Result<ExitCode> {
         Command::Engine(arguments) => return engine::run(arguments),
         Command::Operator(arguments) => return operator::run(arguments),
         Command::Eval(arguments) => eval::run(arguments),
+        Command::Explain(arguments) => explain::run(arguments),
         Command::Completion(arguments) => completion::run(arguments),
         Command::Version(arguments) => version::run(arguments),
         Command::Generate(arguments) => generate::run(arguments),

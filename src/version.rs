@@ -25,9 +25,13 @@ const VERSION: &str = env!("CARGO_PKG_VERSION");
 const COMMIT: &str = env!("PORTAL_COMMIT");
 const TARGET: &str = env!("PORTAL_TARGET");
 
+/// What `--version` prints behind the name.
+pub(crate) const LINE: &str =
+    concat!(env!("CARGO_PKG_VERSION"), " (commit ", env!("PORTAL_COMMIT"), ", target ", env!("PORTAL_TARGET"), ")");
+
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     let line = match arguments.output {
-        Output::Text => format!("portal {VERSION} (commit {COMMIT}, target {TARGET})\n"),
+        Output::Text => format!("portal {LINE}\n"),
         // No field can hold a character that JSON escapes: a version, a commit's hash, a target triple.
         Output::Json => format!("{{\"version\":\"{VERSION}\",\"commit\":\"{COMMIT}\",\"target\":\"{TARGET}\"}}\n"),
     };

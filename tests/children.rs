@@ -5,6 +5,7 @@ use std::process::Command;
 
 use portal_operator::children::children;
 use portal_operator::instance::{Instance, OperatorSettings};
+use portal_operator::permissions::Permissions;
 use portal_test_kit::repository;
 use serde_json::{Value, json};
 
@@ -36,7 +37,7 @@ fn pods_of_the_engine_have_the_restricted_level_of_pod_security() {
     let mut in_the_pod_network = every_field();
     in_the_pod_network["spec"]["admission"]["hostNetwork"] = false.into();
     for (name, instance) in [("default", default_instance()), ("every", in_the_pod_network)] {
-        let children = children(&Instance::read(&instance).unwrap(), &operator());
+        let children = children(&Instance::read(&instance).unwrap(), &Permissions::default(), &operator());
         for (number, deployment) in children.deployments.iter().enumerate() {
             fs::write(folder.path().join(format!("{name}-{number}.json")), deployment.value.to_string()).unwrap();
         }
@@ -45,5 +46,5 @@ fn pods_of_the_engine_have_the_restricted_level_of_pod_security() {
     let mut portal = Command::new(env!("CARGO_BIN_EXE_portal"));
     let output = portal.arg("check").arg("--rules").arg(rules).arg(folder.path()).output().unwrap();
     let (said, problems) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
-    assert!(output.status.success() && said.contains("2 objects"), "{said}{problems}");
+    assert!(output.status.success() && said.contains("3 objects"), "{said}{problems}");
 }

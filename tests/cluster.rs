@@ -5,6 +5,7 @@
 mod control;
 mod core;
 mod engine;
+mod faults;
 mod full;
 mod operator;
 mod pages;

@@ -1,10 +1,12 @@
 //! Size *core*: etcd and a real API server.
 
-mod children;
+pub(crate) mod children;
+mod definitions;
 mod fault_proxy;
 pub(crate) mod install;
 mod instances;
 mod lease;
+mod roles;
 mod rules;
 pub(crate) mod tables;
 

@@ -3,6 +3,8 @@
 //! Rules of the cluster are for all engines of it, so each of these tests has a cluster of its own.
 
 mod admission;
+mod alerts;
+mod audit;
 mod authors;
 mod bad_input;
 mod caches;
@@ -15,6 +17,7 @@ mod kinds;
 mod many;
 mod process;
 mod replicas;
+mod reports;
 mod status;
 mod webhook;
 

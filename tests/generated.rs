@@ -6,7 +6,7 @@ use std::process::Command;
 use portal_test_kit::repository;
 
 /// What is generated, and into which file. A page that people write too has a region for it.
-const FILES: [(&str, &str, Option<&str>); 11] = [
+const FILES: [(&str, &str, Option<&str>); 12] = [
     ("command-line", "docs/reference/cli.md", None),
     ("expression-functions", "docs/reference/expression-language.md", Some("functions")),
     ("portal-instance", "crds/yaml/portal.io_portalinstances.yaml", None),
@@ -17,6 +17,7 @@ const FILES: [(&str, &str, Option<&str>); 11] = [
     ("portal-cluster-rule-page", "docs/reference/crd/portalclusterrule.md", Some("kind")),
     ("portal-rule-page", "docs/reference/crd/portalrule.md", Some("kind")),
     ("metrics", "docs/reference/metrics.md", None),
+    ("rbac-posture", "docs/security/rbac-posture.md", Some("accounts")),
     ("expected-schema", "docs/reference/expected.schema.json", None),
 ];
 

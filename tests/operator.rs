@@ -1,9 +1,13 @@
 //! The operator on a cluster with real pods, installed from the manifests that users get, and used by kubectl alone.
 
+mod audit;
 mod bad_input;
 mod end;
 mod life;
 mod load;
+mod lockout;
+mod permissions;
+mod upgrade;
 
 use std::process::Command;
 use std::sync::{Once, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
@@ -11,7 +15,7 @@ use std::time::{Duration, Instant};
 
 use portal_test_kit::cache::Cache;
 use portal_test_kit::image::PORTAL_IMAGE;
-use portal_test_kit::{Cluster, Size, prepare};
+use portal_test_kit::{Cluster, Size, audit_log, prepare};
 use serde_json::{Value, json};
 
 /// Held for reading by tests that need the operator, and for writing by those that take it away.
@@ -61,6 +65,17 @@ fn portal(arguments: &[&str]) -> String {
     let output = Command::new(env!("CARGO_BIN_EXE_portal")).args(arguments).output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     String::from_utf8(output.stdout).unwrap()
+}
+
+/// What the operator has asked for an instance: the verb, or `read`, and where.
+fn requests(installation: &Installation) -> Vec<String> {
+    let events = audit_log::read(&installation.cluster.logs().join("audit.jsonl")).unwrap();
+    let by_operator =
+        events.iter().filter(|event| event.user() == "system:serviceaccount:portal-operator:portal-operator");
+    let named = by_operator.filter(|event| event.request_uri.contains(installation.name));
+    named
+        .map(|event| format!("{} {}", if event.is_write() { &event.verb } else { "read" }, event.request_uri))
+        .collect()
 }
 
 /// An instance with namespaces of its own: one for its engine, and one whose objects it judges. Others do not meet it.
@@ -141,8 +156,13 @@ impl Installation {
 
     /// Tries to create what the rule refuses, without storing it.
     fn create_bad(&self) -> Result<String, String> {
+        self.create("x", json!({ "bad": "" }), &self.work())
+    }
+
+    /// Tries to create a ConfigMap, without storing it.
+    fn create(&self, name: &str, labels: Value, namespace: &str) -> Result<String, String> {
         let object = json!({
-            "apiVersion": "v1", "kind": "ConfigMap", "metadata": { "name": "x", "namespace": self.work(), "labels": { "bad": "" } },
+            "apiVersion": "v1", "kind": "ConfigMap", "metadata": { "name": name, "namespace": namespace, "labels": labels },
         });
         let arguments = ["create", "--dry-run=server", "--filename=-"];
         self.cluster.kubectl_with_input(&arguments, &object.to_string()).map_err(|error| error.to_string())
@@ -185,6 +205,41 @@ impl Installation {
         self.eventually(&format!("{name} is {expected}"), || self.condition(name) == expected);
     }
 
+    /// Waits until nothing is left of the instance.
+    fn nothing_is_left(&self) {
+        let selector = format!("--selector=portal.io/instance={}", self.name);
+        let list = |arguments: &[&str]| {
+            self.cluster.kubectl(&[&["get", "--output=name", &selector], arguments].concat()).unwrap()
+        };
+        self.eventually("nothing is left", || {
+            let namespaced = "deployments,services,secrets,serviceaccounts,roles,rolebindings,poddisruptionbudgets,networkpolicies,\
+                              configmaps,pods";
+            list(&["--all-namespaces", namespaced]).is_empty()
+                && list(&["clusterroles,clusterrolebindings,validatingwebhookconfigurations"]).is_empty()
+        });
+        let lease = format!("portal-engine-{}", self.name);
+        let lease = ["get", "lease", &lease, "--ignore-not-found", "--output=name"];
+        self.eventually("the Lease is gone", || self.kubectl(&lease).is_empty());
+        assert_eq!(self.get(), Value::Null);
+    }
+
+    /// The pods of the engine.
+    fn pods(&self) -> Vec<String> {
+        let pods = self.kubectl(&["get", "pods", "--output=jsonpath={.items[*].metadata.name}"]);
+        pods.split_whitespace().map(str::to_owned).collect()
+    }
+
+    /// Asks the API server to evict a pod, as whoever empties a node does.
+    fn evict(&self, pod: &str) -> Result<String, String> {
+        let namespace = self.engine();
+        let path = format!("/api/v1/namespaces/{namespace}/pods/{pod}/eviction");
+        let eviction = json!({
+            "apiVersion": "policy/v1", "kind": "Eviction", "metadata": { "name": pod, "namespace": namespace },
+        });
+        let arguments = ["create", "--raw", &path, "--filename=-"];
+        self.cluster.kubectl_with_input(&arguments, &eviction.to_string()).map_err(|error| error.to_string())
+    }
+
     fn configuration(&self) -> Option<Value> {
         let arguments = ["get", "validatingwebhookconfiguration", &self.child(), "--ignore-not-found", "--output=json"];
         serde_json::from_str(&self.cluster.kubectl(&arguments).unwrap()).ok()
@@ -197,8 +252,23 @@ impl Installation {
     }
 
     #[track_caller]
-    fn eventually(&self, what: &str, mut holds: impl FnMut() -> bool) {
-        let deadline = Instant::now() + LONG;
+    fn eventually(&self, what: &str, holds: impl FnMut() -> bool) {
+        self.within(LONG, what, holds);
+    }
+
+    /// Waits for what heals by itself, no longer than the page on recovery says.
+    #[track_caller]
+    fn heals(&self, what: &str, holds: impl FnMut() -> bool) {
+        let page = include_str!("../docs/operator/recovery-from-self-lockout.md");
+        assert!(page.contains("at most two minutes"));
+        let began = Instant::now();
+        self.within(Duration::from_secs(120), what, holds);
+        println!("{what} after {:.1} s", began.elapsed().as_secs_f64());
+    }
+
+    #[track_caller]
+    fn within(&self, limit: Duration, what: &str, mut holds: impl FnMut() -> bool) {
+        let deadline = Instant::now() + limit;
         while !holds() {
             assert!(Instant::now() < deadline, "{what}: {:#}\n{}", self.get()["status"], self.operator_log());
             std::thread::sleep(Duration::from_millis(200));
@@ -217,7 +287,7 @@ impl Drop for Installation {
     /// What the test has not deleted goes: a webhook configuration that nobody looks after would stay for the others.
     fn drop(&mut self) {
         let _ = self.cluster.kubectl(&["delete", "portal", self.name, "--ignore-not-found", "--wait=false"]);
-        let rule = ["delete", "portalclusterrule", self.name, "--ignore-not-found", "--wait=false"];
-        let _ = self.cluster.kubectl(&rule);
+        let served = format!("--selector=served-by={}", self.name);
+        let _ = self.cluster.kubectl(&["delete", "portalclusterrule", &served, "--ignore-not-found", "--wait=false"]);
     }
 }

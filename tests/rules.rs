@@ -3,6 +3,7 @@
 mod bad_input;
 mod folders;
 mod live;
+mod permissions;
 mod unknown_kinds;
 
 use std::fs;
@@ -186,7 +187,7 @@ error: FOLDER/objects/a.yaml:17: lists are in each other more than 8 deep
 
 #[test]
 fn a_message_sees_the_request_that_the_rule_sees() {
-    let rule = "name: m\nmatch: {gvk: [{kind: Pod}]}\nrule: spec.containers[0].name == 'a'\n\
+    let rule = "name: m\nmatch: {gvk: [{kind: Pod}]}\nrule: metadata.name == 'good'\n\
                 message: '{{ request.operation }} {{ request.namespace }}/{{ request.name }} {{ request.object.kind }} {{ request.userInfo.username }}'\n";
     let files = folder(&[("rules/a.yaml", rule.as_bytes()), ("objects/a.yaml", GOOD.as_bytes())]);
     check(
@@ -196,7 +197,7 @@ fn a_message_sees_the_request_that_the_rule_sees() {
         "
 FOLDER/objects/a.yaml:1 Pod default/good
   deny   m (medium): CREATE default/good Pod nil
-         spec.containers[0].name is \"a\"
+         metadata.name is \"good\"
 1 violation (1 deny) in 1 object, 1 rule",
     );
     let audited =
@@ -213,7 +214,7 @@ error: FOLDER/rules/a.yaml:5:1: rule m: mode: the message reads `request`, which
 
 #[test]
 fn a_failure_names_its_container() {
-    let rule = "name: u\nmatch: {gvk: [{kind: Pod}]}\nrule: int(container.name ?? \"\") > 1\n";
+    let rule = "name: u\nmatch: {gvk: [{kind: Pod}]}\nrule: int(container.name ?? \"0\") > 1\n";
     let pod = "apiVersion: v1\nkind: Pod\nmetadata: {name: two}\nspec: {containers: [{name: a}, {name: b}]}\n";
     let folder = folder(&[("rules/a.yaml", rule.as_bytes()), ("objects/a.yaml", pod.as_bytes())]);
     check(
@@ -222,10 +223,10 @@ fn a_failure_names_its_container() {
         2,
         "
 error: FOLDER/objects/a.yaml:1: Pod default/two: rule u: container a: 1:1: \"a\" is not an int
- | int(container.name ?? \"\") > 1
+ | int(container.name ?? \"0\") > 1
  | ^
 error: FOLDER/objects/a.yaml:1: Pod default/two: rule u: container b: 1:1: \"b\" is not an int
- | int(container.name ?? \"\") > 1
+ | int(container.name ?? \"0\") > 1
  | ^
 0 violations in 1 object, 1 rule, 2 errors",
     );

@@ -11,6 +11,7 @@
 //! One task writes each store. Whoever reads takes a [`moment::Moment`] of it, which never changes.
 
 pub mod answers;
+pub mod changes;
 pub mod feed;
 pub mod fresh;
 pub mod keeper;

@@ -2,7 +2,9 @@
 //! `audit`, `network` and `actions`, which never import each other.
 
 pub mod admission;
+pub mod audit;
 pub mod cache;
+pub mod findings;
 pub mod metrics;
 pub mod replicas;
 pub mod run;

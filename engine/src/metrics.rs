@@ -12,6 +12,21 @@ metrics_table! {
         cache_objects: Gauges<Part> = "portal_cache_objects", "Objects that rules look up in this replica, by their watch.";
         cache_bytes: Gauges<Part> =
             "portal_cache_bytes", "Memory that these objects take, beside what all objects share.";
+        audit_evaluations: Counters<AuditEvaluation> =
+            "portal_audit_evaluations_total", "Rules that audit asked about objects, by what came of it.";
+        audit_seconds: Seconds =
+            "portal_audit_latency_seconds", "Time from a change that was seen to what was found because of it.";
+        audit_queue: Gauge = "portal_audit_queue_depth", "Objects that wait to be judged by audit.";
+        audit_resyncs: Counter =
+            "portal_audit_resyncs_total", "Times that every object was judged again although nothing had changed.";
+        audit_relists: Counter =
+            "portal_audit_watch_reconnects_total", "Times that a watch of objects began anew with a list. What has not changed is not judged again.";
+        lookup_dependencies: Gauge =
+            "portal_lookup_dependencies", "Lookups of rules that are remembered, so that a change of what they found is noticed.";
+        dependencies_forgotten: Counter =
+            "portal_lookup_dependencies_forgotten_total", "Objects whose lookups were forgotten to make room. They are judged again with all others.";
+        lookups_suppressed: Counter =
+            "portal_lookup_cycle_suppressed_total", "Times that a rule had to wait before it judged an object again, because what it looks up changes too often.";
         fresh_reads: Counters<FreshRead> =
             "portal_fresh_reads_total", "Reads of the API server that a rule asked for by `consistentCluster`, by what came of them.";
         status_writes: Counters<StatusWrite> = "portal_status_writes_total", "Writes of rule status.";
@@ -25,6 +40,21 @@ metrics_table! {
             "portal_rule_reviews_total", "Rules that somebody wrote and the webhook was asked about, by the answer.";
         sink_records_lost: Counters<SinkName> =
             "portal_sink_records_lost_total", "Records of decisions that a sink could not take.";
+        reports: Gauge = "portal_reports", "Policy reports of this instance, in the replica that writes them.";
+        report_results_left_out: Gauge =
+            "portal_report_results_left_out", "Results that policy reports have no room for. They are in their summaries.";
+        report_writes: Counters<ReportWrite> = "portal_report_writes_total", "Writes of policy reports.";
+        report_bytes: Counter = "portal_report_written_bytes_total", "How large the policy reports were that were written.";
+        alerts_firing: Gauges<AlertMode> =
+            "portal_alerts_firing", "Alerts that fire, as far as this replica knows. Those of audit are sent by the holder of the Lease alone.";
+        alerts_sent: Counters<ReceiverNumber> =
+            "portal_alerts_sent_total", "Alerts that an Alertmanager took. One that fires is sent again every minute.";
+        alerts_waiting: Gauges<ReceiverNumber> =
+            "portal_alerts_waiting", "Alerts that an Alertmanager has yet to take.";
+        alert_failures: Counters<AlertFailure> =
+            "portal_alert_failures_total", "Messages that an Alertmanager did not take. They are tried again.";
+        alerts_lost: Counters<AlertLoss> =
+            "portal_alerts_lost_total", "Alerts that an Alertmanager was not told of.";
         connections: Gauge = "portal_admission_connections", "Connections of the webhook that are open.";
         connections_closed: Counters<Closed> =
             "portal_admission_connections_closed_total", "Connections of the webhook that were closed although their client was there.";
@@ -54,9 +84,30 @@ metrics_label! {
 }
 
 metrics_label! {
+    /// What came of asking a rule about an object.
+    pub enum AuditEvaluation in "result" {
+        Passed = "passed", "";
+        Violated = "violated", "";
+        Failed = "failed", "the rule could not be evaluated";
+        Skipped = "skipped", "nothing had changed that the rule reads";
+    }
+}
+
+metrics_label! {
     /// What came of writing the status of a rule.
     pub enum StatusWrite in "result" {
         Written = "written", "";
+        Conflict = "conflict", "somebody wrote in between; tried again";
+        Failed = "failed", "";
+    }
+}
+
+metrics_label! {
+    /// What came of writing a policy report.
+    pub enum ReportWrite in "result" {
+        Created = "created", "";
+        Replaced = "replaced", "";
+        Deleted = "deleted", "";
         Conflict = "conflict", "somebody wrote in between; tried again";
         Failed = "failed", "";
     }
@@ -71,6 +122,27 @@ pub const RULE_EVALUATIONS: Metric = Metric {
     labels: &[
         ("rule", &[]),
         ("result", &[Word("passed", ""), Word("violated", ""), Word("failed", "the rule could not be evaluated")]),
+    ],
+};
+
+/// What [`crate::findings`] tells when somebody asks.
+pub const AUDIT_VIOLATIONS: Metric = Metric {
+    name: "portal_audit_violations",
+    kind: MetricKind::Gauge,
+    help: "Objects that violate a rule now, as audit has found. Every replica says so; take the largest. The rules after the first thousand by name share one series.",
+    labels: &[
+        ("rule", &[]),
+        (
+            "severity",
+            &[
+                Word("critical", ""),
+                Word("high", ""),
+                Word("medium", ""),
+                Word("low", ""),
+                Word("info", ""),
+                Word("any", "of the rules that share a series"),
+            ],
+        ),
     ],
 };
 
@@ -107,6 +179,55 @@ metrics_label! {
     /// A sink.
     pub enum SinkName in "sink" {
         Stdout = "stdout", "";
+    }
+}
+
+metrics_label! {
+    /// Which loop an alert comes from.
+    pub enum AlertMode in "mode" {
+        Admission = "admission", "";
+        Audit = "audit", "";
+    }
+}
+
+metrics_label! {
+    /// Why a message with alerts was not taken.
+    pub enum AlertFailure in "reason" {
+        Credentials = "credentials", "the files cannot be used";
+        Unreachable = "unreachable", "";
+        Certificate = "certificate", "it is not accepted";
+        Broken = "broken", "the connection, or the answer";
+        TooLate = "too-late", "there was no answer in time";
+        Refused = "refused", "an alert in it; the message is taken apart";
+        Busy = "busy", "";
+        Server = "server-error", "";
+        Redirected = "redirected", "which is not followed";
+        Unexpected = "unexpected", "the address or the credentials may be wrong";
+        LeaseLost = "lease-lost", "on its way";
+    }
+}
+
+metrics_label! {
+    /// Why an alert was not told.
+    pub enum AlertLoss in "reason" {
+        Refused = "refused", "Alertmanager takes the others, and not this one; tried again, ever more rarely";
+        NoRoom = "no-room", "there are too many; what still fires is told when there is room";
+        Queue = "queue", "too many denials at once";
+        TooLate = "too-late", "an Alertmanager could not be told of a denial before it had ended";
+    }
+}
+
+/// An Alertmanager, by its place in the list of addresses. There are up to eight.
+#[derive(Clone, Debug)]
+pub struct ReceiverNumber(pub String);
+
+impl Label for ReceiverNumber {
+    const NAME: &'static str = "receiver";
+    const WORDS: &'static [Word] = &[];
+    const IS_OPEN: bool = true;
+
+    fn word(&self) -> &str {
+        &self.0
     }
 }
 

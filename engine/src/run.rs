@@ -4,7 +4,8 @@ use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 use std::sync::{Arc, atomic::AtomicBool};
 
-use kube::{Client, core::Selector};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
+use kube::{Client, Resource as _, core::Selector};
 use portal_cluster::{
     health::{Health, Part},
     holder::{self, Candidacy, Holder, Timing},
@@ -25,7 +26,7 @@ use portal_core::{
     layers::Layers,
     rule::{load::RuleKind, source::RuleId},
 };
-use portal_crds::{PortalClusterRule, PortalRule};
+use portal_crds::{PortalClusterRule, PortalInstance, PortalRule};
 use tokio::{
     net::TcpListener,
     sync::{mpsc, oneshot, watch},
@@ -44,11 +45,14 @@ use crate::{
         server::Server,
         tls::{Certificates, Files},
     },
+    audit::{self, Audit},
     cache::{
+        changes::Changes,
         fresh::Fresh,
         keeper::{Caches, Keeper},
         thread::Thread,
     },
+    findings::Board,
     metrics::EngineMetrics,
     replicas::{
         self,
@@ -56,7 +60,12 @@ use crate::{
         serve::Own,
         tokens::Tokens,
     },
-    sinks::{OutputSink, Outputs, Stdout},
+    sinks::{
+        OutputSink, Outputs, Stdout,
+        alertmanager::{self, Alertmanager, Denials},
+        log::FindingLog,
+        report::{self, Reporting},
+    },
     status::{Channels, Writer},
     tally::Tallies,
 };
@@ -66,6 +75,8 @@ use crate::{
 pub struct Settings {
     /// The name of the instance. The status of rules has an entry for each.
     pub instance: String,
+    /// Its UID, if it is an object of the cluster: the Lease goes with it.
+    pub instance_uid: Option<String>,
     /// The namespace of the engine, where its Lease is.
     pub namespace: String,
     /// Who this replica is: the name of its pod.
@@ -88,10 +99,22 @@ pub struct Settings {
     pub watched_kinds: Vec<String>,
     /// The times of the Lease.
     pub timing: Timing,
+    /// The layers that other pods of the instance have.
+    pub other_layers: Layers,
+    /// Whether it stands for the Lease, if it may write anything. Other pods of the instance do otherwise.
+    pub stands: bool,
     /// How other replicas are found and asked, if there are any.
     pub peers: Option<PeerSettings>,
     /// How requests are judged. There if the layer is on.
     pub admission: Option<AdmissionSettings>,
+    /// How what is in the cluster is judged. There if the layer is on.
+    pub audit: Option<audit::Settings>,
+    /// Whether what audit finds is printed on standard output.
+    pub finding_log: bool,
+    /// Which reports audit writes, if any.
+    pub reports: Option<report::Api>,
+    /// Where alerts are sent, if anywhere.
+    pub alerts: Option<alertmanager::Settings>,
 }
 
 /// How requests are judged.
@@ -107,6 +130,8 @@ pub struct AdmissionSettings {
     pub judge: judge::Settings,
     /// What happens if the author of a rule may not do what the rule does.
     pub author_check: AuthorCheck,
+    /// The account that grants what rules need.
+    pub granter: Option<String>,
     /// The accounts that may ask this replica how it is. If none is named, the engine's own.
     pub peer_accounts: Vec<String>,
     /// Which decisions are printed.
@@ -182,6 +207,9 @@ where
     let engine_metrics = EngineMetrics::register(&registry);
     // All of them before the first part runs: with some of them loaded and the others not yet known of, it would be ready.
     settings.parts().iter().for_each(|part| health.expect(part));
+    if settings.audit.is_some() {
+        [Part::Namespaces, Part::Caches].iter().for_each(|part| health.expect(part));
+    }
     let (listener, listen) = bind(settings.listen, "--listen").await?;
     let admission = match settings.admission.clone() {
         Some(admission) => Some(Admission::prepare(admission, &health, &engine_metrics).await?),
@@ -194,7 +222,11 @@ where
         in_force: InForce::default(),
         tallies: Tallies::default(),
     };
-    if settings.admission.is_some() {
+    let board = Board::default();
+    if settings.audit.is_some() {
+        board.register(&registry);
+    }
+    if settings.admission.is_some() || settings.audit.is_some() {
         own.tallies.register(&registry);
     }
     info!(%listen, instance = settings.instance, "Engine starts");
@@ -214,29 +246,65 @@ where
     let (reports, reports_in) = mpsc::channel(QUEUE);
     let (waiting, waiting_in) = watch::channel(false);
     tasks.spawn(kinds::follow(runtime.clone(), updates.clone(), waiting_in));
-    let holder = settings.may_write().then(|| want_lease(&mut tasks, &runtime, &settings, listen, &shutdown));
+    let holder = (settings.may_write() && settings.stands)
+        .then(|| want_lease(&mut tasks, &runtime, &settings, listen, &shutdown));
     let in_force = own.in_force.clone();
     let own_address = admission.as_ref().zip(settings.address).map(|(admission, ip)| admission.reached_at(ip));
-    let serving = match admission {
-        Some(admission) => {
+    let audit = settings.audit.clone().map(|audit| Audit::new(audit, board.clone(), engine_metrics.clone()));
+    let caches = match admission.is_some() || audit.is_some() {
+        true => {
             // With connections of its own: one that others have opened would be read where they are.
             let client = connect().await.unwrap_or_else(|_| runtime.client.clone());
             let keeping = Runtime { client, ..runtime.clone() };
-            let caches = keep_objects(&mut tasks, keeping, &settings, &own, &engine_metrics, &updates);
-            Some(admission.start(&mut tasks, &runtime, &settings, &own, caches, &shutdown))
+            let listener = audit.as_ref().map(Audit::listener);
+            keep_objects(&mut tasks, keeping, &settings, &own, &engine_metrics, &updates, listener)
         }
-        None => None,
+        false => Caches::default(),
     };
+    let denials = settings.alerts.clone().map(|alerts| {
+        let audit = holder.clone().filter(|_| audit.is_some()).map(|holder| (&board, holder));
+        let end = runtime.shutdown.clone();
+        let (alertmanager, denials) = Alertmanager::new(alerts, audit, engine_metrics.clone(), end);
+        tasks.spawn(alertmanager.run());
+        denials
+    });
+    if let Some(audit) = audit {
+        let holder = holder.clone().expect("an engine with audit wants the Lease");
+        if let Some(api) = settings.reports {
+            tasks.spawn(write_reports(&runtime, &settings, api, &engine_metrics, &holder, &board, &own.in_force));
+        }
+        if settings.finding_log {
+            tasks.spawn(FindingLog::new(board.outlet(), holder).run(runtime.shutdown.clone()));
+        }
+        let fresh = Fresh::new(runtime.client.clone(), engine_metrics.clone());
+        let (in_force, tallies) = (own.in_force.clone(), own.tallies.clone());
+        tasks.spawn(audit.run(in_force, caches.clone(), fresh, tallies, runtime.clone()));
+    }
+    let watched = caches.clone();
+    let serving =
+        admission.map(|admission| admission.start(&mut tasks, &runtime, &settings, &own, (caches, denials), &shutdown));
     tasks.spawn(stop(shutdown, health, serving, end_of_parts));
-    if let (true, Some(holder)) = (settings.rules_from_cluster, holder) {
-        let seen_in = follow_rules(&mut tasks, &runtime, &settings, &updates);
-        let peers = settings.peers.clone();
-        let (replicas, following) = replicas::follow::follow(own, own_address, peers, holder.clone(), runtime.clone());
-        tasks.spawn(following);
-        let Replicas { view, ledger, counted } = replicas;
-        let in_force = in_force.clone();
-        let writer = Writer::new(runtime.clone(), engine_metrics, &settings, holder, in_force, (view, ledger));
-        tasks.spawn(writer.run(Channels { reports: reports_in, counted, seen: seen_in }));
+    let seen = settings.rules_from_cluster.then(|| follow_rules(&mut tasks, &runtime, &settings, &updates));
+    match (seen, holder) {
+        (Some(seen_in), Some(holder)) => {
+            let peers = settings.peers.clone();
+            let (replicas, following) =
+                replicas::follow::follow(own, own_address, peers, holder.clone(), runtime.clone());
+            tasks.spawn(following);
+            let Replicas { view, ledger, counted } = replicas;
+            let in_force = in_force.clone();
+            let known = (board, watched);
+            let writer =
+                Writer::new(runtime.clone(), engine_metrics, &settings, holder, in_force, (view, ledger), known);
+            tasks.spawn(writer.run(Channels { reports: reports_in, counted, seen: seen_in }));
+        }
+        // Other pods write the status of rules.
+        (Some(mut seen_in), None) => {
+            let mut reports_in = reports_in;
+            tasks.spawn(async move { while reports_in.recv().await.is_some() {} });
+            tasks.spawn(async move { while seen_in.recv().await.is_some() {} });
+        }
+        (None, _) => {}
     }
     if let Some(path) = settings.rules_folder {
         tasks.spawn(folder::follow(path, updates.clone(), runtime.health.clone(), runtime.shutdown.clone()));
@@ -304,7 +372,7 @@ impl Admission {
         runtime: &Runtime,
         engine: &Settings,
         own: &Own,
-        caches: Caches,
+        (caches, denials): (Caches, Option<Denials>),
         shutdown: &CancellationToken,
     ) -> oneshot::Receiver<()> {
         let Admission { settings, listener, certificates, metrics, .. } = self;
@@ -318,6 +386,7 @@ impl Admission {
             check: settings.author_check,
             rules_per_namespace: engine.rules_per_namespace,
             rule_selector: engine.rule_selector.clone(),
+            granter: settings.granter.clone(),
         };
         let webhook = Webhook {
             judge: Judge {
@@ -331,6 +400,7 @@ impl Admission {
             tallies: own.tallies.clone(),
             health: runtime.health.clone(),
             outputs: Outputs::start(sinks, &metrics.sink_records_lost),
+            denials,
             metrics: metrics.clone(),
             was_ready: AtomicBool::new(false),
         };
@@ -353,7 +423,44 @@ impl Admission {
     }
 }
 
-/// Starts to watch the objects that rules look up.
+/// The task that writes reports, and says in the health of the engine how they are.
+fn write_reports(
+    runtime: &Runtime,
+    settings: &Settings,
+    api: report::Api,
+    metrics: &EngineMetrics,
+    holder: &Holder,
+    board: &Board,
+    in_force: &InForce,
+) -> impl Future<Output = ()> + Send + use<> {
+    let about = report::Settings {
+        instance: settings.instance.clone(),
+        instance_uid: settings.instance_uid.clone(),
+        api,
+        timeout: settings.timing.action_timeout(),
+        look: report::LOOK,
+    };
+    let (holder, outlet, in_force) = (holder.clone(), board.outlet(), in_force.clone());
+    let (writer, mut reporting) =
+        report::Writer::new(runtime.clone(), metrics.clone(), about, holder, outlet, in_force);
+    let health = runtime.health.clone();
+    let telling = async move {
+        loop {
+            match &*reporting.borrow_and_update() {
+                Reporting::Standby | Reporting::Starting | Reporting::Available => health.recovered(&Part::Reports),
+                Reporting::NotServed(reason) | Reporting::Failing(reason) => health.unwell(&Part::Reports, reason),
+            }
+            if reporting.changed().await.is_err() {
+                return;
+            }
+        }
+    };
+    async move {
+        tokio::join!(writer.run(), telling);
+    }
+}
+
+/// Starts to watch the objects that rules look up, and those that audit judges.
 fn keep_objects(
     tasks: &mut JoinSet<()>,
     runtime: Runtime,
@@ -361,12 +468,14 @@ fn keep_objects(
     own: &Own,
     metrics: &EngineMetrics,
     updates: &mpsc::Sender<Update>,
+    listener: Option<Arc<dyn Changes>>,
 ) -> Caches {
     let thread = Thread::start("caches");
     let (caches, keeping) = {
         let _there = thread.enter();
         let (metrics, in_force, updates) = (metrics.clone(), own.in_force.clone(), updates.clone());
-        let keeper = Keeper::new(runtime, metrics, in_force, updates, settings.parts(), &settings.watched_kinds);
+        let (parts, watched) = (settings.parts(), &settings.watched_kinds);
+        let keeper = Keeper::new(runtime, metrics, in_force, updates, parts, watched, listener);
         (keeper.caches(), tokio::spawn(keeper.run()))
     };
     tasks.spawn(async move {
@@ -408,6 +517,13 @@ fn want_lease(
         name: engine_lease(&settings.instance),
         identity: settings.identity.clone(),
         address: settings.address.map(|address| SocketAddr::new(address, listen.port()).to_string()),
+        owner: settings.instance_uid.as_ref().map(|uid| OwnerReference {
+            api_version: PortalInstance::api_version(&()).into_owned(),
+            kind: PortalInstance::kind(&()).into_owned(),
+            name: settings.instance.clone(),
+            uid: uid.clone(),
+            ..OwnerReference::default()
+        }),
         timing: settings.timing,
     };
     // Others may hold while this replica still answers requests.
@@ -441,6 +557,7 @@ mod tests {
         let may_write = |rules_from_cluster, layers| {
             let settings = Settings {
                 instance: "default".to_owned(),
+                instance_uid: None,
                 namespace: "portal-system".to_owned(),
                 identity: "pod".to_owned(),
                 listen: SocketAddr::from(([127, 0, 0, 1], 0)),
@@ -452,8 +569,14 @@ mod tests {
                 rules_per_namespace: RULES_PER_NAMESPACE,
                 watched_kinds: Vec::new(),
                 timing: Timing::default(),
+                other_layers: Layers::default(),
+                stands: true,
                 peers: None,
                 admission: None,
+                audit: None,
+                finding_log: false,
+                reports: None,
+                alerts: None,
             };
             settings.may_write()
         };

@@ -1,5 +1,8 @@
 //! Who is told what the engine decides. A sink that is slow or gone costs records, which are counted, and never a decision.
 
+pub mod alertmanager;
+pub mod log;
+pub mod report;
 mod stdout;
 
 use std::collections::BTreeMap;

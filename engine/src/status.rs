@@ -22,14 +22,15 @@ use portal_cluster::{
     health::Part,
     holder::{ActError, Holder},
     rules::{
-        Report,
+        Outcome, Report,
         cluster::{RuleObject, SeenRule},
         snapshot::InForce,
+        status::{entries, patch, without},
     },
     runtime::Runtime,
     watch::{Watched, chain, explain},
 };
-use portal_core::{layers::Layers, rule::source::RuleId};
+use portal_core::{event::Front, layers::Layers, rule::source::RuleId};
 use portal_crds::{PortalClusterRule, PortalRule};
 use serde_json::{Value, json};
 use tokio::{
@@ -40,6 +41,8 @@ use tokio::{
 use tracing::{debug, info};
 
 use crate::{
+    cache::keeper::Caches,
+    findings::Board,
     metrics::{EngineMetrics, StatusWrite},
     replicas::{
         ledger::{Claim, Ledger},
@@ -49,8 +52,8 @@ use crate::{
 };
 
 use self::{
-    desired::{Counters, Wanted, desired, patch, without},
-    instances::{Instances, entries},
+    desired::{Counters, Wanted, desired},
+    instances::Instances,
     queue::{Lane, Queue, Tokens, pause},
     standing::{Standings, follow_configuration},
 };
@@ -69,6 +72,8 @@ pub(crate) struct Writer {
     namespace: String,
     layers: Layers,
     holder: Holder,
+    /// How many objects violate rules.
+    board: Board,
     standings: Standings,
     /// What replicas have counted.
     ledger: Ledger,
@@ -135,15 +140,18 @@ impl Writer {
         holder: Holder,
         in_force: InForce,
         (view, ledger): (watch::Receiver<Option<Arc<View>>>, Ledger),
+        (board, caches): (Board, Caches),
     ) -> Writer {
+        let layers = settings.layers.with(settings.other_layers);
         Writer {
             runtime,
             metrics,
             instance: settings.instance.clone(),
             namespace: settings.namespace.clone(),
-            layers: settings.layers,
+            layers,
             holder,
-            standings: Standings::new(&settings.instance, settings.layers, in_force, view),
+            board,
+            standings: Standings::new(&settings.instance, layers, in_force, view, caches),
             ledger,
             timeout: settings.timing.action_timeout(),
             instances: Instances::new(&settings.instance),
@@ -162,6 +170,7 @@ impl Writer {
         let mut lookout = pin!(self.instances.lookout(self.runtime.client.clone(), self.holder.clone()).look());
         let mut configuration = pin!(self.follow_configuration());
         let shutdown = self.runtime.shutdown.clone();
+        let (board, mut is_complete) = (self.board.clone(), self.board.is_complete());
         let mut was_held = false;
         loop {
             let is_held = self.holder.is_held();
@@ -195,12 +204,26 @@ impl Writer {
                     Some(rules) => rules.into_iter().for_each(|id| self.look_again(id)),
                     None => self.wake_all(),
                 },
+                rules = board.recounted() => self.recount(rules),
+                Ok(()) = is_complete.changed() => {
+                    let rules = self.rules.keys().cloned().collect();
+                    self.recount(rules);
+                }
                 () = self.instances.changed() => self.wake_all(),
                 () = async { match wake { Some(at) => sleep_until(at).await, None => std::future::pending().await } } => {}
             }
         }
         // What is on its way is let finish: the holder waits for it before it lets go of the Lease.
         while self.writes.join_next().await.is_some() {}
+    }
+
+    /// Other numbers of objects violate these rules.
+    fn recount(&mut self, rules: Vec<RuleId>) {
+        for id in rules {
+            if self.rules.contains_key(&id) {
+                self.counted.push(id);
+            }
+        }
     }
 
     fn hear(&mut self, id: RuleId, report: Option<Report>) {
@@ -373,6 +396,7 @@ impl Writer {
         let Some(known) = self.rules.get(&id) else { return false };
         let Some(seen) = &known.seen else { return false };
         let claim = self.ledger.claim(&id).filter(|_| seen.is_served);
+        let mut has_counters = false;
         let (urgent, whole) = if seen.is_served {
             let Some(report) = &known.report else { return false };
             if seen.uid != report.uid || seen.generation != report.generation {
@@ -381,15 +405,19 @@ impl Writer {
             }
             let (instance, namespace, now) = (&self.instance, &self.namespace, Timestamp::now());
             // Audit alone knows how many objects violate a rule.
-            let counts_violations = self.layers.audit;
+            let counts_violations = self.layers.audit && report.mode.contains(&Front::Audit);
+            let is_counted = counts_violations && report.outcome == Outcome::Active;
+            let violations = self.board.count(&id).filter(|_| is_counted).and_then(|count| i64::try_from(count).ok());
             let standing = &self.standings.of(&id, report);
             let change = |counters| {
                 let wanted = Wanted { instance, namespace, report, standing, counts_violations, counters, now };
                 patch(&seen.status, &desired(&seen.status, &wanted, &|entry| self.instances.is_alive(entry)))
             };
-            let urgent = if claim.is_some() { change(None) } else { None };
-            let counters = claim.as_ref().map(|claim| Counters { evaluations: claim.evaluations, violations: None });
-            (urgent, change(counters))
+            let is_recounted = violations.is_some() && violations != own_violations(&seen.status, &self.instance);
+            has_counters = claim.is_some() || is_recounted;
+            let urgent = if has_counters { change(None) } else { None };
+            let evaluations = claim.as_ref().map_or(0, |claim| claim.evaluations);
+            (urgent, change(has_counters.then_some(Counters { evaluations, violations })))
         } else {
             let change = patch(&seen.status, &without(&seen.status, &self.instance));
             (change.clone(), change)
@@ -399,7 +427,7 @@ impl Writer {
             self.is_well(&id);
             return false;
         };
-        if urgent.is_none() && claim.is_some() && !has_token {
+        if urgent.is_none() && has_counters && !has_token {
             self.counted.push(id);
             return false;
         }
@@ -518,6 +546,11 @@ impl Written {
 fn own_count(status: &Value, instance: &str) -> i64 {
     let own = entries(status).find(|entry| entry["instance"] == instance);
     own.and_then(|entry| entry["evalCount"].as_i64()).unwrap_or_default()
+}
+
+/// How many objects violate the rule, as a status says of an instance.
+fn own_violations(status: &Value, instance: &str) -> Option<i64> {
+    entries(status).find(|entry| entry["instance"] == instance)?["violationCount"].as_i64()
 }
 
 fn resource_of(id: &RuleId) -> String {

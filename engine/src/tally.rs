@@ -60,10 +60,10 @@ struct Series {
 }
 
 /// The most rules that have series of their own. Prometheus keeps each for weeks.
-const MAX_RULES: usize = 1000;
+pub(crate) const MAX_RULES: usize = 1000;
 
 /// What the rules after those share.
-const OTHERS: &str = "other";
+pub(crate) const OTHERS: &str = "other";
 
 impl Tallies {
     /// Adds the series of rules to what is told.

@@ -1,35 +1,42 @@
 //! Looks after one instance: plans whenever something has changed, and does what the plan says.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
+use std::sync::Arc;
 use std::time::Duration;
 
-use futures_util::future::join_all;
+use futures_util::{StreamExt as _, future::join_all, stream};
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use kube::{
     Client, Resource as _,
     runtime::events::{Event, EventType, Recorder, Reporter},
 };
-use portal_cluster::{holder::Holder, runtime::Runtime};
-use portal_crds::PortalInstance;
+use portal_cluster::{
+    access::{Subject, is_allowed},
+    holder::Holder,
+    runtime::Runtime,
+};
+use portal_crds::{PortalInstance, RbacMode};
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep, sleep_until};
 use tracing::{debug, warn};
 
 use crate::{
     desired::{self, desired},
-    executor::Executor,
+    executor::{Executor, Server as _},
     instance::Instance,
     metrics::InstanceName,
     needs::Needs,
-    object::{Key, Kind},
+    object::{Key, Kind, Object},
     observed::{Memory, Observed},
+    permissions::{Held, Need, Permissions, Verdicts, has_everybody},
     plan::{Plan, STATUS, Step},
+    rule_status::RuleStatuses,
     shown,
     store::{Source, SourceState, Store},
     view::{self, Shown},
-    watches::{self, SharedRules, are_synced},
+    watches::{Ceiling, SharedRules, Watching, are_synced},
 };
 
 /// What caretakers share.
@@ -39,8 +46,14 @@ pub(crate) struct Surroundings {
     pub runtime: Runtime,
     /// The objects of the cluster.
     pub store: Store,
+    /// The watches that instances need beside those that are always there.
+    pub watching: Watching,
     /// The rules of the cluster.
     pub rules: SharedRules,
+    /// What is said of them.
+    pub statuses: RuleStatuses,
+    /// Grows when what the operator may do itself has changed.
+    pub ceiling: watch::Receiver<Ceiling>,
     /// Does steps.
     pub executor: Executor,
 }
@@ -54,8 +67,12 @@ pub(crate) struct Caretaker {
     memory: Memory,
     /// What pods were last seen to show.
     shown: Shown,
+    /// What the API server has told of rights, and when.
+    asked: BTreeMap<Need, (bool, Instant)>,
+    /// What that depended on: how permissions come, and which version of the ceiling.
+    asked_by: Option<(RbacMode, u64)>,
     /// What the rules need, and what that was worked out from.
-    needs: Option<(Basis, Option<Needs>)>,
+    needs: Option<(Basis, Option<Arc<Needs>>)>,
     /// When rules have changed, and nobody has looked yet: the first and the last time.
     rules_changed: Option<(Instant, Instant)>,
 }
@@ -75,12 +92,33 @@ const QUIET: Duration = Duration::from_millis(50);
 const RULES_QUIET: Duration = Duration::from_millis(200);
 const RULES_LATEST: Duration = Duration::from_secs(2);
 
+/// How often it is asked whether somebody may do what they could do before, and what they could not. The ceiling is watched; whoever else
+/// grants something, or takes it away, does not tell.
+const ALLOWED: Duration = Duration::from_secs(600);
+const DENIED: Duration = Duration::from_secs(5);
+
+/// When a step is tried again that could not begin, because too little was left of the term.
+const SHORTLY: Duration = Duration::from_millis(500);
+
+/// How many questions about rights are asked at a time.
+const AT_A_TIME: usize = 8;
+
 impl Caretaker {
     /// One who knows nothing yet.
     pub(crate) fn new(surroundings: Surroundings, name: String) -> Caretaker {
         let (memory, shown) = Default::default();
         let holder = surroundings.executor.server.holder.clone();
-        Caretaker { surroundings, name, holder, memory, shown, needs: None, rules_changed: None }
+        Caretaker {
+            surroundings,
+            name,
+            holder,
+            memory,
+            shown,
+            asked: BTreeMap::new(),
+            asked_by: None,
+            needs: None,
+            rules_changed: None,
+        }
     }
 
     /// Looks after the instance until it is gone, or until the end.
@@ -92,12 +130,14 @@ impl Caretaker {
             changes.mark_unchanged();
             let mut rules = self.surroundings.rules.changes();
             rules.mark_unchanged();
+            self.surroundings.ceiling.mark_unchanged();
             let Some(look_again) = self.look().await else { break };
             tokio::select! {
                 () = self.wait(changes, rules, look_again) => {}
                 () = shutdown.cancelled() => break,
             }
         }
+        self.surroundings.statuses.set(&self.name, None);
         let label = InstanceName(self.name.clone());
         let metrics = &self.surroundings.executor.metrics;
         for family in [&metrics.ready, &metrics.paused, &metrics.expiry] {
@@ -131,18 +171,78 @@ impl Caretaker {
             return Some(soon);
         }
         self.ask_pods(&instance).await;
-        let observed = self.observe(&instance, &sources);
+        let mut observed = self.observe(&instance, &sources);
         let needs = self.needs(&instance, &observed);
-        let plan = desired(&instance, needs.as_ref(), &observed, &self.surroundings.executor.operator);
+        if let Some(needs) = &needs {
+            self.memory.needs(needs, observed.now);
+            observed.memory.needed = self.memory.needed.clone();
+            observed.held = self.ask_rights(&instance, needs).await;
+        }
+        let plan = desired(&instance, needs.as_deref(), &observed, &self.surroundings.executor.operator);
         self.surroundings.executor.metrics.plans.inc();
         debug!(instance = self.name, steps = ?plan.steps.iter().map(Step::subject).collect::<Vec<_>>(), "Planned");
         let is_done = self.carry_out(&instance, &observed, &plan).await;
         self.count(&instance, &plan);
+        let ask_again = self.judge_rules(&instance, needs.as_deref(), &observed);
         let moment = match is_done {
             true => plan.look_again,
-            false => self.memory.failure.as_ref().map(|failure| failure.until),
+            false => match &self.memory.failure {
+                Some(failure) => Some(failure.until),
+                // The term ends, or is renewed at this moment. Nothing else would tell that it goes on.
+                None => return Some(Instant::now() + SHORTLY),
+            },
         };
-        Some(instant(moment).unwrap_or(soon).min(soon))
+        Some(instant(moment).unwrap_or(soon).min(soon).min(ask_again.unwrap_or(soon)))
+    }
+
+    /// Finds out about the rights that rules need beside what every engine has. What was told a moment ago is not asked again.
+    async fn ask_rights(&mut self, instance: &Instance, needs: &Needs) -> Held {
+        let ceiling = self.surroundings.ceiling.borrow().version;
+        let subjects = match instance.spec.rbac.mode {
+            // What the operator may do itself it can hand on.
+            RbacMode::Auto => vec![None],
+            RbacMode::Manual | RbacMode::Audit => {
+                let engines = instance.engines().into_iter();
+                engines.map(|engine| Some(Subject::account(instance.namespace(), &engine.name))).collect()
+            }
+        };
+        let basis = (instance.spec.rbac.mode, ceiling);
+        if self.asked_by != Some(basis) {
+            self.asked_by = Some(basis);
+            // An answer that is old is better than none: without one nothing is granted that was not before.
+            let long_ago = Instant::now().checked_sub(ALLOWED);
+            self.asked.values_mut().for_each(|(_, at)| *at = long_ago.unwrap_or(*at));
+        }
+        let lately = self.memory.needed.keys();
+        let wanted: BTreeSet<&Need> = needs.grants.keys().chain(lately).filter(|need| !has_everybody(need)).collect();
+        self.asked.retain(|need, _| wanted.contains(need));
+        let is_due = |(is_allowed, at): &(bool, Instant)| at.elapsed() >= if *is_allowed { ALLOWED } else { DENIED };
+        let due = wanted.into_iter().filter(|need| self.asked.get(*need).is_none_or(is_due));
+        let (client, subjects, name) = (&self.surroundings.runtime.client, &subjects, &self.name);
+        let questions = due.map(|need| async move {
+            for subject in subjects {
+                let answer = is_allowed(client, subject.as_ref(), &need.0, need.1.as_deref()).await;
+                let answer = answer.inspect_err(|error| warn!(instance = name, error, "Rights could not be asked for"));
+                if !answer.ok()? {
+                    return Some((need.clone(), false));
+                }
+            }
+            Some((need.clone(), true))
+        });
+        let answers: Vec<_> = stream::iter(questions.collect::<Vec<_>>()).buffered(AT_A_TIME).collect().await;
+        let now = Instant::now();
+        self.asked.extend(answers.into_iter().flatten().map(|(need, is_allowed)| (need, (is_allowed, now))));
+        self.asked.iter().map(|(need, (is_allowed, _))| (need.clone(), *is_allowed)).collect()
+    }
+
+    /// Says which rules lack what they need. Returns when to ask again whether they still do.
+    fn judge_rules(&self, instance: &Instance, needs: Option<&Needs>, observed: &Observed) -> Option<Instant> {
+        let is_left_alone = instance.is_deleted || instance.is_paused || instance.problem.is_some();
+        let needs = needs.filter(|_| !is_left_alone)?;
+        let permissions = Permissions::decide(instance, needs, &observed.held, &observed.memory.needed);
+        self.surroundings.statuses.set(&self.name, Some(Verdicts::new(instance, needs, &permissions)));
+        let is_lacking = permissions.is_incomplete || !permissions.refused.is_empty();
+        is_lacking.then(|| Instant::now() + DENIED)
     }
 
     async fn carry_out(&mut self, instance: &Instance, observed: &Observed, plan: &Plan) -> bool {
@@ -158,31 +258,30 @@ impl Caretaker {
 
     /// The watches that this instance needs. Those that are not there are begun.
     fn sources(&self, instance: &Instance) -> Vec<Source> {
-        let Surroundings { runtime, store, executor, .. } = &self.surroundings;
-        let sources = view::sources(instance, &executor.operator, &self.served());
-        for source in sources.iter().filter(|source| source.namespace.as_deref() == Some(instance.namespace())) {
-            if store.begin(source) {
-                tokio::spawn(watches::follow(runtime.clone(), store.clone(), source.clone()));
-            }
-        }
+        let Surroundings { runtime, store, watching, .. } = &self.surroundings;
+        let sources = self.surroundings.sources(instance);
+        watching.begin(sources.iter().filter(|source| is_of(instance, source)), runtime, store);
         sources
     }
 
     /// The kinds that other operators bring, and that are served.
     fn served(&self) -> Vec<Kind> {
-        self.surroundings.rules.with(|rules| view::served(rules.kinds().map(|kinds| &**kinds)))
+        self.surroundings.served()
     }
 
     /// What is known at this moment.
     fn observe(&mut self, instance: &Instance, sources: &[Source]) -> Observed {
         let served = self.served();
         let Surroundings { store, executor, .. } = &self.surroundings;
-        let now = Timestamp::now();
-        view::observe(instance, store, sources, &executor.operator, now, served, &self.shown, &mut self.memory)
+        let now = (executor.server.now(), executor.server.uptime());
+        let is_ceiling_unbounded = self.surroundings.ceiling.borrow().is_unbounded;
+        let observed =
+            view::observe(instance, store, sources, &executor.operator, now, served, &self.shown, &mut self.memory);
+        Observed { is_ceiling_unbounded, ..observed }
     }
 
     /// What the rules need, worked out again only if something of it has changed.
-    fn needs(&mut self, instance: &Instance, observed: &Observed) -> Option<Needs> {
+    fn needs(&mut self, instance: &Instance, observed: &Observed) -> Option<Arc<Needs>> {
         let Surroundings { rules, .. } = &self.surroundings;
         let key = |name: &String| Key::namespaced(Kind::ConfigMap, instance.namespace(), name);
         let config_maps =
@@ -196,7 +295,7 @@ impl Caretaker {
         };
         if self.needs.as_ref().is_none_or(|(known, _)| *known != basis) {
             let needs = rules.with(|rules| rules.needs(instance, |key| observed.get(key)));
-            self.needs = Some((basis, needs));
+            self.needs = Some((basis, needs.map(Arc::new)));
         }
         self.needs.as_ref().and_then(|(_, needs)| needs.clone())
     }
@@ -251,6 +350,11 @@ impl Caretaker {
                     self.rules_changed = Some((first, now));
                 }
                 () = self.holder.changed() => break,
+                // API servers take a moment to heed it.
+                Ok(()) = self.surroundings.ceiling.changed() => {
+                    sleep(QUIET).await;
+                    break;
+                }
                 () = sleep_until(deadline) => break,
             }
         }
@@ -258,7 +362,32 @@ impl Caretaker {
     }
 }
 
+/// Whether a watch is of the namespace of an instance, and not one that is always there.
+fn is_of(instance: &Instance, source: &Source) -> bool {
+    source.namespace.as_deref() == Some(instance.namespace())
+}
+
 impl Surroundings {
+    /// The watches that an instance needs.
+    fn sources(&self, instance: &Instance) -> Vec<Source> {
+        view::sources(instance, &self.executor.operator, &self.served())
+    }
+
+    /// The kinds that other operators bring, and that are served.
+    fn served(&self) -> Vec<Kind> {
+        self.rules.with(|rules| view::served(rules.kinds().map(|kinds| &**kinds)))
+    }
+
+    /// Ends the watches that none of these instances needs.
+    pub(crate) fn end_watches<'a>(&self, instances: impl Iterator<Item = &'a Object>) {
+        let instances: Vec<Instance> = instances.filter_map(|object| Instance::try_from(object).ok()).collect();
+        let needed = instances.iter().flat_map(|instance| {
+            let sources = self.sources(instance).into_iter();
+            sources.filter(|source| is_of(instance, source))
+        });
+        self.watching.end_but(&needed.collect(), &self.store);
+    }
+
     /// Sees to it that the guard of the bypass is there, until the end.
     pub(crate) async fn guard(self) {
         let mut changes = self.store.changes();
@@ -271,11 +400,14 @@ impl Surroundings {
                 let objects = self.store.select(|object| sources.iter().any(|source| source.kind == object.key.kind));
                 let observed = Observed {
                     now: Timestamp::now(),
+                    uptime: self.executor.server.uptime(),
                     objects,
                     others: Vec::new(),
                     refused: None,
                     served: Vec::new(),
                     shown: BTreeMap::new(),
+                    held: BTreeMap::new(),
+                    is_ceiling_unbounded: false,
                     memory: memory.clone(),
                 };
                 let plan = desired::guard(&observed);
@@ -301,30 +433,33 @@ fn instant(moment: Option<Timestamp>) -> Option<Instant> {
     Some(Instant::now() + Duration::try_from(left).unwrap_or_default())
 }
 
-/// Tells as an Event what has become different about an instance.
+/// Tells as Events what has become different about an instance.
 async fn announce(client: &Client, instance: &Instance, conditions: &[Condition]) {
     let known = desired::status_of(instance).conditions;
-    let ready = conditions.iter().find(|found| found.type_ == "Ready");
-    let Some(ready) = ready.filter(|ready| {
-        !known
-            .iter()
-            .any(|known| known.type_ == "Ready" && known.status == ready.status && known.reason == ready.reason)
-    }) else {
-        return;
-    };
+    let is_stalled = conditions.iter().any(|found| found.type_ == "Stalled" && found.status == "True");
+    let news = conditions.iter().filter(|now| {
+        let before = known.iter().find(|known| known.type_ == now.type_);
+        match now.type_.as_str() {
+            "Ready" => before.is_none_or(|before| (&before.status, &before.reason) != (&now.status, &now.reason)),
+            // What is granted is told by the roles; what is not, by nobody else.
+            "RBACReady" => now.status == "False" && before.is_none_or(|before| before.message != now.message),
+            _ => false,
+        }
+    });
     let mut object = PortalInstance::new(&instance.name, portal_crds::PortalInstanceSpec::default());
     object.metadata.uid = Some(instance.uid.clone());
-    let is_problem = conditions.iter().any(|found| found.type_ == "Stalled" && found.status == "True");
-    let event = Event {
-        type_: if is_problem { EventType::Warning } else { EventType::Normal },
-        reason: ready.reason.clone(),
-        // Longer texts are refused.
-        note: Some(ready.message.chars().take(1000).collect()),
-        action: "Reconcile".to_owned(),
-        secondary: None,
-    };
     let recorder = Recorder::new(client.clone(), Reporter { controller: "portal-operator".to_owned(), instance: None });
-    if let Err(error) = recorder.publish(&event, &object.object_ref(&())).await {
-        debug!(%error, "Event could not be written");
+    for condition in news {
+        let event = Event {
+            type_: if is_stalled || condition.type_ != "Ready" { EventType::Warning } else { EventType::Normal },
+            reason: condition.reason.clone(),
+            // Longer texts are refused.
+            note: Some(condition.message.chars().take(1000).collect()),
+            action: "Reconcile".to_owned(),
+            secondary: None,
+        };
+        if let Err(error) = recorder.publish(&event, &object.object_ref(&())).await {
+            debug!(%error, "Event could not be written");
+        }
     }
 }

@@ -19,13 +19,14 @@ mod services;
 pub mod webhook;
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 use serde_json::{Value, json};
 
 use crate::instance::{Instance, OperatorSettings};
 use crate::names::labels;
 use crate::object::{Kind, Object};
+use crate::permissions::Permissions;
 
 pub use self::{
     accounts::accounts,
@@ -62,10 +63,10 @@ pub struct Children {
 }
 
 /// What an instance has beside its certificates and its webhook configuration.
-pub fn children(instance: &Instance, operator: &OperatorSettings) -> Children {
+pub fn children(instance: &Instance, permissions: &Permissions, operator: &OperatorSettings) -> Children {
     Children {
         accounts: accounts(instance),
-        roles: roles(instance),
+        roles: roles(instance, permissions),
         authorities: authorities(instance),
         services: services(instance),
         budgets: budgets(instance),
@@ -88,14 +89,19 @@ impl Children {
 
 /// A child of an instance: what it says beside its name, its labels and its owner. Those of kinds that have namespaces are in the
 /// engine's.
-fn child(instance: &Instance, kind: Kind, name: &str, mut value: Value) -> Object {
+fn child(instance: &Instance, kind: Kind, name: &str, value: Value) -> Object {
+    child_in(instance, kind, name, instance.namespace(), value)
+}
+
+/// The same, in a namespace if its kind has one.
+fn child_in(instance: &Instance, kind: Kind, name: &str, namespace: &str, mut value: Value) -> Object {
     value["metadata"] = json!({
         "name": name,
         "labels": labels(&instance.name),
         "ownerReferences": [instance.owner()],
     });
     if kind.is_namespaced() {
-        value["metadata"]["namespace"] = instance.namespace().into();
+        value["metadata"]["namespace"] = namespace.into();
     }
     Object::from_value(kind, value)
 }

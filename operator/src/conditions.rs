@@ -6,8 +6,8 @@ mod tests;
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 use portal_crds::{
-    CertificatesStatus, ConditionType, EnforcementAction, EngineStatus, PortalInstanceStatus, ReportApi, RuleCounts,
-    WebhookStatus,
+    CertificatesStatus, ConditionType, EnforcementAction, EngineStatus, ExceptionCounts, PortalInstanceStatus,
+    ReportApi, RuleCounts, WebhookStatus,
 };
 
 use crate::{
@@ -18,6 +18,8 @@ use crate::{
     needs::Needs,
     object::{Key, Kind, Object},
     observed::{Failure, NOT_ALLOWED, Observed},
+    permissions::Permissions,
+    rights::AGGREGATE_LABEL,
 };
 
 /// What was found while the plan was made.
@@ -41,12 +43,22 @@ pub struct Findings {
     pub contested: Vec<Key>,
     /// The step that has failed, if it has to be done still.
     pub failure: Option<Failure>,
+    /// What was decided of what rules need. None if nobody decided.
+    pub permissions: Option<Permissions>,
+    /// Whether the operator may do something by a star, and so could hand on anything.
+    pub is_ceiling_unbounded: bool,
     /// How many rules there are.
     pub rules: Option<RuleCounts>,
+    /// The exceptions that they have. The outer is nothing while not all rules are known.
+    pub exceptions: Option<Option<ExceptionCounts>>,
+    /// The instance that acts in the place of this one, because both ask for actions and may meet the same objects.
+    pub acts_instead: Option<String>,
     /// What is wrong with the ConfigMaps that have rules.
     pub rule_problems: Vec<String>,
     /// Layers that are asked for and do not exist yet.
     pub missing_layers: Vec<&'static str>,
+    /// Fields that this version does not know.
+    pub unknown_fields: Vec<String>,
     /// The version of the operator.
     pub operator_version: String,
 }
@@ -54,6 +66,8 @@ pub struct Findings {
 /// What keeps the operator from doing anything for an instance.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum Blocker {
+    /// What the instance asks for cannot be read: another version of Portal knows it.
+    SpecNotUnderstood(String),
     /// There is no such namespace.
     NamespaceMissing,
     /// The namespace is being deleted.
@@ -93,8 +107,7 @@ impl Findings {
         operator: &OperatorSettings,
     ) -> Findings {
         let spec = &instance.spec;
-        let layers =
-            [("audit", spec.audit.enabled), ("network", spec.network.enabled), ("actions", spec.actions.enabled)];
+        let layers = [("network", spec.network.enabled), ("actions", spec.actions.enabled)];
         Findings {
             blocker: blocker(instance, observed, operator),
             certificates: None,
@@ -105,15 +118,23 @@ impl Findings {
             monitoring: Monitoring::default(),
             contested: Vec::new(),
             failure: None,
+            permissions: None,
+            is_ceiling_unbounded: observed.is_ceiling_unbounded,
             rules: needs.map(|needs| needs.counts),
+            exceptions: needs.map(|needs| needs.exceptions.counts(observed.now)),
+            acts_instead: instance.acts_instead(&observed.others).map(|other| other.name.clone()),
             rule_problems: needs.map(|needs| needs.problems.clone()).unwrap_or_default(),
             missing_layers: layers.into_iter().filter(|(_, is_wanted)| *is_wanted).map(|(name, _)| name).collect(),
+            unknown_fields: instance.unknown_fields.clone(),
             operator_version: operator.version.clone(),
         }
     }
 }
 
 fn blocker(instance: &Instance, observed: &Observed, operator: &OperatorSettings) -> Option<Blocker> {
+    if let Some(problem) = &instance.problem {
+        return Some(Blocker::SpecNotUnderstood(problem.clone()));
+    }
     if instance.namespace() == operator.namespace {
         return Some(Blocker::NamespaceOfOperator);
     }
@@ -136,14 +157,21 @@ pub fn status(instance: &Instance, observed: &Observed, findings: &Findings, is_
         authority_not_after: state.authority_expires.map(Time),
         not_after: state.expires.map(Time),
     });
+    let (observed_generation, operator_version) = (instance.generation, Some(findings.operator_version.clone()));
+    if instance.problem.is_some() {
+        // Which pods there should be, nobody knows.
+        let conditions = conditions.collect();
+        return PortalInstanceStatus { observed_generation, conditions, operator_version, ..before };
+    }
     PortalInstanceStatus {
-        observed_generation: instance.generation,
+        observed_generation,
         conditions: conditions.collect(),
         replicas: Some(replicas(findings)),
         enforcing: Some(enforcing(instance, configuration)),
-        operator_version: Some(findings.operator_version.clone()),
-        engines: findings.engines.iter().map(engine_status).collect(),
+        operator_version,
+        engines: findings.engines.iter().map(|state| engine_status(state, observed, &before)).collect(),
         rules: findings.rules.or(before.rules),
+        exceptions: findings.exceptions.clone().unwrap_or(before.exceptions),
         webhook: configuration.map(|found| webhook_status(found, instance)),
         certificates: certificates.or(before.certificates),
     }
@@ -170,8 +198,11 @@ fn verdicts(
         if instance.layers().admission {
             parts.push((ConditionType::AdmissionAvailable, admission(instance, observed, findings, before)));
         }
+        if instance.layers().audit {
+            parts.push((ConditionType::AuditAvailable, audit(findings)));
+        }
         parts.extend(layers(findings));
-        parts.push((ConditionType::ReportsAvailable, reports(instance)));
+        parts.push((ConditionType::ReportsAvailable, reports(instance, findings, observed, before)));
         parts.extend(monitoring(findings));
     } else {
         let kept = [
@@ -179,6 +210,8 @@ fn verdicts(
             ConditionType::RBACReady,
             ConditionType::WebhookConfigured,
             ConditionType::AdmissionAvailable,
+            ConditionType::AuditAvailable,
+            ConditionType::ReportsAvailable,
         ];
         parts.extend(kept.into_iter().filter_map(|condition| Some((condition, Verdict::again(condition, before)?))));
     }
@@ -213,6 +246,13 @@ fn ready(
         // A conflict or an API server that is away mends itself.
         return (Verdict::no(failure.reason, message), failure.reason == NOT_ALLOWED && failure.times > 1);
     }
+    if let Some(other) = &findings.acts_instead {
+        let message = format!(
+            "PortalInstance {other} is older, has `actions.enabled` too, and may meet the same objects by the same rules: only one acts. \
+             Set `actions.enabled: false` here, or give the two a `ruleSelector` or a `namespaceSelector` that have nothing in common"
+        );
+        return (Verdict::no("ActionsElsewhere", message), true);
+    }
     if !findings.missing_layers.is_empty() {
         let layers = findings.missing_layers.join(", ");
         let message = format!(
@@ -220,6 +260,14 @@ fn ready(
              there, or use a version that has it"
         );
         return (Verdict::no("LayerNotAvailable", message), true);
+    }
+    if let Some(field) = findings.unknown_fields.first() {
+        let more = more(findings.unknown_fields.len(), 1);
+        let message = format!(
+            "this version of Portal does not know `spec.{field}`{more} and does without; everything else runs. Use a version that has it, \
+             or take it away"
+        );
+        return (Verdict::no("FieldsNotKnown", message), true);
     }
     if findings.lacks_cert_manager {
         let message =
@@ -231,15 +279,16 @@ fn ready(
         let is_ours = instance.spec.certificates.source == portal_crds::CertificateSource::Operator;
         return (verdict, !is_ours);
     }
+    // Whoever changes a Deployment again and again is why its pods are not as they should be.
+    if let Some(key) = findings.contested.first() {
+        return (contested(key), false);
+    }
     if let Some(verdict) = rollout(findings) {
         return (verdict, false);
     }
     if let Some(verdict) = lacks(ConditionType::WebhookConfigured).or_else(|| lacks(ConditionType::AdmissionAvailable))
     {
         return (verdict, false);
-    }
-    if let Some(key) = findings.contested.first() {
-        return (contested(key), false);
     }
     if is_pending || findings.is_waiting {
         return (Verdict::no("Progressing", "the children of the instance are brought to what it says"), false);
@@ -276,13 +325,28 @@ fn certificates(findings: &Findings) -> Verdict {
 }
 
 fn rbac(findings: &Findings) -> Verdict {
-    match &findings.failure {
-        Some(failure) if failure.subject.contains("Role") => Verdict::no(failure.reason, &failure.message),
-        _ => Verdict::yes(
-            "InSync",
-            "the engine has what it needs whatever its rules say, and may read the kinds of the library",
-        ),
+    if let Some(failure) = findings.failure.as_ref().filter(|failure| failure.subject.contains("Role")) {
+        return Verdict::no(failure.reason, &failure.message);
     }
+    let Some(permissions) = &findings.permissions else {
+        return Verdict::unknown("NotLooked", "nobody has worked out yet what rules need");
+    };
+    if !permissions.refused.is_empty() {
+        return Verdict::no("PermissionRefused", permissions.refusals());
+    }
+    if permissions.is_incomplete {
+        return Verdict::unknown("Asking", "the API server has not told yet what can be granted");
+    }
+    if findings.is_ceiling_unbounded {
+        let (label, value) = AGGREGATE_LABEL;
+        let message = format!(
+            "the engine may do what its rules need, and nothing else; but a role of the operator has a star, so that rules could be \
+             granted anything but what is refused by default: find it by `kubectl get clusterroles --selector {label}={value}`, and \
+             name there what rules may need"
+        );
+        return Verdict::yes("CeilingUnbounded", message);
+    }
+    Verdict::yes("InSync", "the engine may do what its rules need, and nothing else")
 }
 
 fn webhook(instance: &Instance, findings: &Findings) -> Verdict {
@@ -324,7 +388,16 @@ fn admission(instance: &Instance, observed: &Observed, findings: &Findings, befo
     let way_out = "if that goes on, see the page on recovery; `kubectl delete validatingwebhookconfiguration` ends all enforcement";
     match &observed.memory.probe {
         Some(probe) => match &probe.answer {
-            Ok(()) => Verdict::yes("Answered", "the engine answers through the API server"),
+            Ok(version) if *version == findings.operator_version => {
+                Verdict::yes("Answered", "the engine answers through the API server")
+            }
+            Ok(version) => {
+                let operator = &findings.operator_version;
+                let message = format!(
+                    "the engine answers through the API server; it is version {version}, and the operator is version {operator}"
+                );
+                Verdict::yes("OtherVersion", message)
+            }
             Err(problem) => {
                 let last =
                     probe.answered_at.map(|at| format!("; it last answered at {}", seconds(at))).unwrap_or_default();
@@ -346,7 +419,6 @@ fn admission(instance: &Instance, observed: &Observed, findings: &Findings, befo
 /// The layers that are asked for and do not exist yet.
 fn layers(findings: &Findings) -> Vec<(ConditionType, Verdict)> {
     let condition = |layer: &str| match layer {
-        "audit" => ConditionType::AuditAvailable,
         "network" => ConditionType::NetworkAvailable,
         _ => ConditionType::ActionsAvailable,
     };
@@ -357,14 +429,43 @@ fn layers(findings: &Findings) -> Vec<(ConditionType, Verdict)> {
     missing.collect()
 }
 
-fn reports(instance: &Instance) -> Verdict {
-    match instance.spec.sinks.policy_report.api {
-        ReportApi::None => Verdict::no("ReportsDisabled", "the instance asks for no reports"),
-        ReportApi::PolicyReport | ReportApi::OpenReports => Verdict::no(
+/// Whether pods run that judge what is in the cluster. One of them tells of it; the others are ready to take over.
+fn audit(findings: &Findings) -> Verdict {
+    let audits = findings.engines.iter().find(|state| state.engine.layers.audit);
+    match audits {
+        Some(state) if state.ready > 0 => Verdict::yes("Running", "what is in the cluster is judged when it changes"),
+        Some(_) => Verdict::no("WaitingForPods", "no pod is ready that judges what is in the cluster"),
+        None => Verdict::unknown("NotAsked", "it is not known yet which pods there are"),
+    }
+}
+
+fn reports(instance: &Instance, findings: &Findings, observed: &Observed, before: &[Condition]) -> Verdict {
+    let kind = match instance.spec.sinks.policy_report.api {
+        ReportApi::None => return Verdict::no("ReportsDisabled", "the instance asks for no reports"),
+        ReportApi::PolicyReport => Kind::PolicyReport,
+        ReportApi::OpenReports => Kind::Report,
+    };
+    if !instance.layers().audit {
+        return Verdict::no(
             "AuditDisabled",
             "reports are audit's, which is off; decisions are in the log and in the metrics",
-        ),
+        );
     }
+    if observed.served.contains(&kind) {
+        let message = format!("what audit finds is in objects of the kind {kind} in {}", kind.group());
+        return Verdict::yes("Available", message);
+    }
+    // Before the kinds are known nothing is served.
+    if findings.rules.is_none() {
+        return Verdict::again(ConditionType::ReportsAvailable, before)
+            .unwrap_or_else(|| Verdict::unknown("NotAsked", "it is not known yet which kinds the API server serves"));
+    }
+    let message = format!(
+        "the API server does not serve {kind} of {}: apply what `portal generate report-crds` prints, and reports are written at once; \
+         or set `sinks.policyReport.api: None`",
+        kind.group()
+    );
+    Verdict::no("DefinitionsMissing", message)
 }
 
 fn monitoring(findings: &Findings) -> Option<(ConditionType, Verdict)> {
@@ -388,6 +489,13 @@ impl Blocker {
         let namespace = instance.namespace();
         let grant = format!("portal generate namespace-grant {namespace} | kubectl apply --server-side -f -");
         match self {
+            Blocker::SpecNotUnderstood(problem) => Verdict::no(
+                "SpecNotUnderstood",
+                format!(
+                    "this version of Portal does not understand the instance, and leaves everything as it is: {problem}. Use a version \
+                     that does, or change it"
+                ),
+            ),
             Blocker::NamespaceMissing => Verdict::no(
                 "NamespaceMissing",
                 format!("there is no namespace {namespace}: `kubectl create namespace {namespace}`, then `{grant}`"),
@@ -479,8 +587,11 @@ fn enforcing(instance: &Instance, configuration: Option<&Object>) -> String {
     word.to_owned()
 }
 
-fn engine_status(state: &EngineState) -> EngineStatus {
+fn engine_status(state: &EngineState, observed: &Observed, before: &PortalInstanceStatus) -> EngineStatus {
     let layers = state.engine.layers;
+    let said = observed.memory.probe.as_ref().and_then(|probe| probe.answer.as_ref().ok()).filter(|_| layers.admission);
+    // An operator that has just started believes the one before, as long as the image is the same.
+    let known = before.engines.iter().find(|known| known.name == state.engine.name && known.image == state.image);
     let names = [
         ("admission", layers.admission),
         ("audit", layers.audit),
@@ -492,7 +603,7 @@ fn engine_status(state: &EngineState) -> EngineStatus {
         name: state.engine.name.clone(),
         layers: names.join(","),
         image: state.image.clone(),
-        version: None,
+        version: said.cloned().or_else(|| known.and_then(|known| known.version.clone())),
         replicas: i32::try_from(state.engine.replicas).unwrap_or(i32::MAX),
         ready_replicas: state.ready,
         updated_replicas: state.updated,

@@ -9,8 +9,11 @@ mod readiness;
 mod teardown;
 mod webhook;
 
-use jiff::SignedDuration;
+use std::collections::BTreeSet;
+use std::time::Duration;
+
 use portal_crds::PortalInstanceStatus;
+use serde_json::Value;
 
 use crate::{
     children,
@@ -20,6 +23,7 @@ use crate::{
     needs::Needs,
     object::{Key, Kind, Object},
     observed::Observed,
+    permissions::{GRACE, Permissions},
     plan::{Plan, Step},
 };
 
@@ -31,7 +35,7 @@ pub use self::readiness::{EngineState, engine_states};
 pub use self::webhook::{Phase, is_enforcing};
 
 /// The kinds of children that go when nobody wants them any more, in the order in which they go.
-const PRUNED: [Kind; 13] = [
+const PRUNED: [Kind; 14] = [
     Kind::ServiceMonitor,
     Kind::PrometheusRule,
     Kind::NetworkPolicy,
@@ -40,6 +44,7 @@ const PRUNED: [Kind; 13] = [
     Kind::Service,
     Kind::Certificate,
     Kind::Secret,
+    Kind::ConfigMap,
     Kind::RoleBinding,
     Kind::Role,
     Kind::ClusterRoleBinding,
@@ -48,13 +53,15 @@ const PRUNED: [Kind; 13] = [
 ];
 
 /// How long engines go on after the webhook configuration is gone: other API servers hear of it later.
-const LINGER: SignedDuration = SignedDuration::from_secs(5);
+const LINGER: Duration = Duration::from_secs(5);
 
 /// What is to be done for an instance. `needs` is nothing while not all rules are known.
 pub fn desired(instance: &Instance, needs: Option<&Needs>, observed: &Observed, operator: &OperatorSettings) -> Plan {
     if instance.is_deleted {
-        return teardown::plan(instance, observed, operator);
+        return teardown::plan(instance, observed);
     }
+    // Of what cannot be read nobody knows what it needs.
+    let needs = needs.filter(|_| instance.problem.is_none());
     let mut draft = Draft::new(observed);
     let mut findings = Findings::new(instance, needs, observed, operator);
     if !instance.is_paused {
@@ -93,7 +100,27 @@ fn build(
     let owned = |objects: Vec<_>| objects.into_iter().map(|object| owners.own(object)).collect::<Vec<_>>();
     let leaving = leaving(instance, observed);
     draft.ensure_all(owned(children::accounts(instance)));
-    draft.ensure_all(owned(with_accounts(children::roles(instance), &leaving)));
+    let permissions = needs
+        .map(|needs| Permissions::decide(instance, needs, &observed.held, &observed.memory.needed))
+        .unwrap_or_default();
+    let is_decided = needs.is_some() && !permissions.is_incomplete;
+    // What is moved from one role to another is given there before it is taken away here.
+    let roles = owned(with_accounts(children::roles(instance, &permissions), &leaving));
+    let (widened, narrowed): (Vec<_>, Vec<_>) = roles.into_iter().partition(|role| !is_narrower(role, observed));
+    for role in widened.into_iter().chain(narrowed) {
+        grant(role, is_decided, instance, observed, draft);
+    }
+    if !is_decided {
+        let roles = observed.of_kind(Kind::Role).chain(observed.of_kind(Kind::RoleBinding));
+        roles.for_each(|object| draft.want(object.key.clone()));
+    }
+    if let Some(moment) = observed.memory.needed.values().filter(|at| **at < observed.now).min() {
+        draft.look_again(*moment + GRACE);
+    }
+    findings.permissions = Some(permissions);
+    if let Some(end) = needs.and_then(|needs| needs.exceptions.next_end(observed.now)) {
+        draft.look_again(end);
+    }
 
     let certificates = Certificates::judge(instance, observed, operator);
     findings.certificates = Some(certificates.judgement.state.clone());
@@ -141,20 +168,57 @@ fn build(
     findings.monitoring = monitoring(instance, observed, &owners, draft);
     let are_pods_right = findings.engines.iter().all(EngineState::is_rolled_out) && !draft.changes(Kind::Deployment);
     if are_pods_right && !certificates.is_missing && !findings.is_waiting {
-        prune(instance, observed, draft);
+        prune(instance, observed, &leaving, draft);
     }
 }
 
-/// The accounts of Deployments that go as soon as their successors run. Until then they need what they have.
-fn leaving(instance: &Instance, observed: &Observed) -> Vec<String> {
+/// Sees to it that a role, or its binding, is as it should be. As long as not everything is decided, no role is made narrower: what rules need
+/// may be in it. In a namespace that ends nothing can be made.
+/// Whether a role takes something away that it gives now.
+fn is_narrower(role: &Object, observed: &Observed) -> bool {
+    let rights = |role: &Object| -> BTreeSet<[String; 3]> {
+        let texts = |value: &Value| -> Vec<String> {
+            value.as_array().into_iter().flatten().filter_map(|text| text.as_str().map(str::to_owned)).collect()
+        };
+        let mut rights = BTreeSet::new();
+        for rule in role.value["rules"].as_array().into_iter().flatten() {
+            let [groups, resources, verbs] = ["apiGroups", "resources", "verbs"].map(|field| texts(&rule[field]));
+            for (group, resource) in
+                groups.iter().flat_map(|group| resources.iter().map(move |resource| (group, resource)))
+            {
+                rights.extend(verbs.iter().map(|verb| [group.clone(), resource.clone(), verb.clone()]));
+            }
+        }
+        rights
+    };
+    observed.get(&role.key).is_some_and(|known| !rights(known).is_subset(&rights(role)))
+}
+
+fn grant(role: Object, is_decided: bool, instance: &Instance, observed: &Observed, draft: &mut Draft<'_>) {
+    let namespace = role.key.namespace.as_deref().filter(|namespace| *namespace != instance.namespace());
+    let place = namespace.and_then(|namespace| observed.get(&Key::cluster(Kind::Namespace, namespace)));
+    let is_role = matches!(role.key.kind, Kind::ClusterRole | Kind::Role);
+    let is_left = is_role && !is_decided && observed.get(&role.key).is_some();
+    match is_left || place.is_some_and(Object::is_terminating) {
+        true => draft.want(role.key),
+        false => draft.ensure(role),
+    }
+}
+
+/// The accounts of Deployments that go as soon as their successors run, and of pods that still answer after their Deployment is gone. Until
+/// then they need what they have: a rule that cannot read what it needs refuses.
+fn leaving(instance: &Instance, observed: &Observed) -> BTreeSet<String> {
     let engines = instance.engines();
-    let deployments = observed.of_kind(Kind::Deployment).filter(|object| is_child(object, instance));
-    let names = deployments.map(|object| object.key.name.clone());
-    names.filter(|name| engines.iter().all(|engine| engine.name != *name)).collect()
+    let deployments = observed.of_kind(Kind::Deployment).map(|object| (object, object.key.name.as_str()));
+    let is_over = |pod: &Object| matches!(pod.value["status"]["phase"].as_str(), Some("Succeeded" | "Failed"));
+    let pods = observed.of_kind(Kind::Pod).filter(|pod| !is_over(pod));
+    let pods = pods.filter_map(|pod| Some((pod, pod.value["spec"]["serviceAccountName"].as_str()?)));
+    let accounts = deployments.chain(pods).filter(|(object, _)| is_child(object, instance)).map(|(_, account)| account);
+    accounts.filter(|name| engines.iter().all(|engine| engine.name != **name)).map(str::to_owned).collect()
 }
 
 /// Roles whose bindings have further accounts.
-fn with_accounts(mut roles: Vec<Object>, accounts: &[String]) -> Vec<Object> {
+fn with_accounts(mut roles: Vec<Object>, accounts: &BTreeSet<String>) -> Vec<Object> {
     for subjects in roles.iter_mut().filter_map(|object| object.value["subjects"].as_array_mut()) {
         let Some(first) = subjects.first().cloned() else { continue };
         subjects.extend(accounts.iter().map(|account| {
@@ -183,10 +247,11 @@ fn monitoring(instance: &Instance, observed: &Observed, owners: &draft::Owners, 
 }
 
 /// Deletes what belongs to the instance and is not wanted any more. What runs goes when its successor runs.
-fn prune(instance: &Instance, observed: &Observed, draft: &mut Draft<'_>) {
+fn prune(instance: &Instance, observed: &Observed, leaving: &BTreeSet<String>, draft: &mut Draft<'_>) {
     for kind in PRUNED {
         for object in observed.of_kind(kind).filter(|object| is_child(object, instance)) {
-            if !draft.is_wanted(&object.key) && !object.is_terminating() {
+            let is_needed = kind == Kind::ServiceAccount && leaving.contains(&object.key.name);
+            if !draft.is_wanted(&object.key) && !object.is_terminating() && !is_needed {
                 draft.push(Step::Delete(object.key.clone(), object.uid().to_owned()));
             }
         }

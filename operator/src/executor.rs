@@ -1,6 +1,7 @@
 //! Does the steps of a plan, each as one request, while the Lease is held.
 
-use std::time::Duration;
+use std::sync::LazyLock;
+use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
 use kube::{
@@ -21,7 +22,7 @@ use crate::{
     object::{Key, Object},
     observed::{Memory, NOT_ALLOWED, Observed},
     plan::{Plan, STATUS, Step},
-    probe,
+    probe::{self, Answer},
     request::Request,
     store::Store,
     watches::object_of,
@@ -45,12 +46,15 @@ pub trait Server {
     /// The time.
     fn now(&self) -> Timestamp;
 
+    /// The time since some moment, by a clock that nobody sets.
+    fn uptime(&self) -> Duration;
+
     /// Does a request, if this replica may act. The answer is the object as it is then, if there is one. Whoever gets an error does
     /// not know whether the request was done.
     fn act(&self, request: &Request) -> impl Future<Output = Result<Option<Object>, Error>>;
 
-    /// Asks the API server whether it reaches the engine of an instance. An error is for people.
-    fn probe(&self, instance: &str) -> impl Future<Output = Result<(), String>>;
+    /// Asks the API server whether it reaches the engine of an instance.
+    fn probe(&self, instance: &str) -> impl Future<Output = Answer>;
 }
 
 /// A cluster.
@@ -64,8 +68,9 @@ pub struct Cluster {
     pub namespace: String,
 }
 
-/// How long a step may take. The API server waits for other webhooks meanwhile.
-const STEP: Duration = Duration::from_secs(8);
+/// How long a step may take. The API server waits for other webhooks meanwhile. Right before the Lease is renewed more than seven seconds
+/// are left of the term: with a longer step none could begin then.
+const STEP: Duration = Duration::from_secs(6);
 
 /// Why a step was not done.
 #[derive(Debug, thiserror::Error)]
@@ -121,8 +126,12 @@ impl<S: Server> Executor<S> {
                     let (subject, reason) = (step.subject(), error.reason());
                     warn!(instance = name, step = subject, error = %error, "Step failed");
                     memory.failed(subject, reason, error.to_string(), self.server.now());
-                    // Of a status that is not taken nothing else may depend, but for one of an instance that has changed.
-                    if !matches!(step, Step::Status(_)) || matches!(error, Error::Api(_, 409)) {
+                    // Of a status that is not taken nothing else may depend, but for one of an instance that has changed or is gone: what is
+                    // made for it then would stay, because the namespace owns it too. Nor on a right that the API server does not let us hand
+                    // on: a rule lacks it, and all others go on.
+                    let is_status = matches!(step, Step::Status(_)) && !matches!(error, Error::Api(_, 404 | 409));
+                    let is_right = step.grants() && matches!(error, Error::Api(_, 403));
+                    if !is_status && !is_right {
                         return false;
                     }
                 }
@@ -150,7 +159,7 @@ impl<S: Server> Executor<S> {
                 None
             }
             (Err(Error::Api(_, 404)), Request::Get(key)) => {
-                memory.is_gone(key, self.server.now());
+                memory.is_gone(key, self.server.uptime());
                 None
             }
             (Err(error @ Error::Api(_, 409)), Request::Create(object)) => {
@@ -174,6 +183,11 @@ impl Server for Cluster {
         Timestamp::now()
     }
 
+    fn uptime(&self) -> Duration {
+        static FIRST_ASKED: LazyLock<Instant> = LazyLock::new(Instant::now);
+        FIRST_ASKED.elapsed()
+    }
+
     async fn act(&self, request: &Request) -> Result<Option<Object>, Error> {
         match self.holder.act(STEP, |_| self.send(request)).await {
             Ok(answer) => answer,
@@ -182,7 +196,7 @@ impl Server for Cluster {
         }
     }
 
-    async fn probe(&self, instance: &str) -> Result<(), String> {
+    async fn probe(&self, instance: &str) -> Answer {
         probe::ask(&self.client, &self.namespace, instance).await
     }
 }

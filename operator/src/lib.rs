@@ -14,6 +14,7 @@ pub mod install;
 pub mod instance;
 pub mod needs;
 pub mod observed;
+pub mod permissions;
 
 pub mod certificates;
 pub mod children;
@@ -29,6 +30,7 @@ pub mod shown;
 pub mod store;
 
 pub mod executor;
+pub mod rule_status;
 pub mod view;
 pub mod watches;
 

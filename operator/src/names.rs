@@ -35,6 +35,9 @@ pub const MANAGER: &str = "portal-operator";
 /// The annotation of a webhook configuration with the time since which it has its authorities.
 pub const BUNDLE_SINCE: &str = "portal.io/bundle-since";
 
+/// The annotation of a role that says because of which rules it allows each resource.
+pub const BECAUSE: &str = "portal.io/because";
+
 /// The part of the pods' names and of the Service that the API server knows.
 pub const WEBHOOK_PORT: &str = "webhook";
 

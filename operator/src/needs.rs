@@ -3,14 +3,15 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
+use jiff::Timestamp;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{LabelSelector, Time};
 use kube::core::{Selector, SelectorExt as _};
 use portal_cluster::rules::quota::Quota;
 use portal_core::{
     kinds::Kinds,
     language::ExprEngine,
     manifest::Manifest,
-    requirements::Requirements,
+    requirements::{Permission, READ, Requirements},
     rule::{
         Rule, RuleSet,
         compile::compile_rule,
@@ -19,11 +20,12 @@ use portal_core::{
         source::{RuleId, RuleSource},
     },
 };
-use portal_crds::RuleCounts;
+use portal_crds::{ExceptionCounts, RuleCounts};
 
 use crate::{
     instance::Instance,
     object::{Key, Kind, Object},
+    permissions::{Causes, Need},
 };
 
 /// What the rules of an instance need.
@@ -31,10 +33,25 @@ use crate::{
 pub struct Needs {
     /// Kinds and operations for the webhook, and reads for roles.
     pub requirements: Requirements,
+    /// What an engine must be allowed to do, and for which rules.
+    pub grants: BTreeMap<Need, Causes>,
+    /// The rules that are loaded, in the order of their names.
+    pub rules: Arc<[Arc<Rule>]>,
     /// How many rules there are.
     pub counts: RuleCounts,
+    /// The exceptions of the rules that are loaded.
+    pub exceptions: Exceptions,
     /// What is wrong with the ConfigMaps of the instance that have rules, a sentence each.
     pub problems: Vec<String>,
+}
+
+/// Exceptions of rules, by when they end.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub struct Exceptions {
+    /// When each of them ends, in order, and its rule.
+    ends: Vec<(Timestamp, String)>,
+    /// How many have no end.
+    without_end: usize,
 }
 
 /// The rules of the cluster. Written by the task that watches them, read by whoever plans.
@@ -83,6 +100,64 @@ impl Known {
         source: Option<RuleSource>,
     ) -> Known {
         Known { created, version, labels, source, compiled: Compiled::Refused }
+    }
+}
+
+impl Needs {
+    /// What these rules, in the order of their names, need in an instance.
+    pub fn of(rules: &RuleSet, instance: &Instance, kinds: &Kinds) -> Needs {
+        let requirements = Requirements::of(rules, instance.layers());
+        let grants = requirements.grants().into_iter();
+        let mut grants: BTreeMap<Need, Causes> = grants.map(|(need, rules)| (need, Arc::new(rules))).collect();
+        for watched in &instance.spec.watched_gvks {
+            let kind = kinds.get(&watched.group, &watched.kind);
+            for (kind, verb) in kind.into_iter().flat_map(|kind| READ.map(|verb| (kind, verb))) {
+                let permission = Permission { group: kind.group.clone(), resource: kind.plural.clone(), verb };
+                grants.entry((permission, None)).or_default();
+            }
+        }
+        let exceptions = Exceptions::of(rules);
+        Needs { requirements, grants, rules: rules.rules().into(), exceptions, ..Needs::default() }
+    }
+}
+
+impl Exceptions {
+    fn of(rules: &RuleSet) -> Exceptions {
+        let mut exceptions = Exceptions::default();
+        for rule in rules.rules() {
+            for end in rule.exceptions_end() {
+                // Nobody lives to see the end of one that lies behind all times that there are.
+                match end.and_then(|end| Timestamp::from_second(end.seconds()).ok()) {
+                    Some(end) => exceptions.ends.push((end, rule.id.to_string())),
+                    None => exceptions.without_end += 1,
+                }
+            }
+        }
+        exceptions.ends.sort();
+        exceptions
+    }
+
+    /// How many there are of each sort. Nothing if there are none.
+    pub fn counts(&self, now: Timestamp) -> Option<ExceptionCounts> {
+        let ended = self.ended(now);
+        let count = |number: usize| i64::try_from(number).unwrap_or(i64::MAX);
+        let next = self.ends.get(ended);
+        (self.ends.len() + self.without_end > 0).then(|| ExceptionCounts {
+            open: count(self.ends.len() - ended + self.without_end),
+            without_end: count(self.without_end),
+            ended: count(ended),
+            next_end: next.map(|(end, _)| Time(*end)),
+            next_rule: next.map(|(_, rule)| rule.clone()),
+        })
+    }
+
+    /// When the next one ends.
+    pub fn next_end(&self, now: Timestamp) -> Option<Timestamp> {
+        self.ends.get(self.ended(now)).map(|(end, _)| *end)
+    }
+
+    fn ended(&self, now: Timestamp) -> usize {
+        self.ends.partition_point(|(end, _)| *end <= now)
     }
 }
 
@@ -145,8 +220,8 @@ impl Rules {
             }
         }
         self.add_objects(instance, &in_files, &mut rules, &mut needs.counts);
-        needs.requirements = Requirements::of(&RuleSet::new(rules.into_values().collect()), instance.layers());
-        Some(needs)
+        let rules = RuleSet::new(rules.into_values().collect());
+        Some(Needs { counts: needs.counts, problems: needs.problems, ..Needs::of(&rules, instance, kinds) })
     }
 
     fn add_objects(

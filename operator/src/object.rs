@@ -31,6 +31,8 @@ pub enum Kind {
     ServiceMonitor,
     PrometheusRule,
     Certificate,
+    PolicyReport,
+    Report,
 }
 
 /// Which object.
@@ -81,6 +83,8 @@ impl Kind {
             Kind::ServiceMonitor => (MONITORING, "v1", "servicemonitors", true),
             Kind::PrometheusRule => (MONITORING, "v1", "prometheusrules", true),
             Kind::Certificate => ("cert-manager.io", "v1", "certificates", true),
+            Kind::PolicyReport => ("wgpolicyk8s.io", "v1alpha2", "policyreports", true),
+            Kind::Report => ("openreports.io", "v1alpha1", "reports", true),
         }
     }
 

@@ -3,20 +3,26 @@
 use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::sync::Arc;
+use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
 
 use crate::compare::{Form, form_of};
 use crate::instance::Instance;
 use crate::names::configuration_name;
+use crate::needs::Needs;
 use crate::object::{Key, Kind, Object};
+use crate::permissions::{GRACE, Held, Need};
 use crate::plan::Step;
+use crate::probe::Answer;
 
 /// What is known when a plan is made for an instance.
 #[derive(Clone, Debug)]
 pub struct Observed {
     /// The time.
     pub now: Timestamp,
+    /// The time since some moment, by a clock that nobody sets.
+    pub uptime: Duration,
     /// The objects that the operator watches: children, namespaces, pods.
     pub objects: BTreeMap<Key, Arc<Object>>,
     /// All instances but this one.
@@ -27,6 +33,10 @@ pub struct Observed {
     pub served: Vec<Kind>,
     /// The certificate that each pod was last seen to serve, by the UID of the pod. Nothing for one that could not be asked.
     pub shown: BTreeMap<String, Option<String>>,
+    /// What the API server has told of rights.
+    pub held: Held,
+    /// Whether the operator may do something by a star, and so could hand on anything.
+    pub is_ceiling_unbounded: bool,
     /// What this process remembers of the instance.
     pub memory: Memory,
 }
@@ -38,10 +48,12 @@ pub struct Memory {
     pub probe: Option<Probe>,
     /// The step that failed last, until one works.
     pub failure: Option<Failure>,
-    /// Since when the webhook configuration is known to be gone: the API server itself has said so.
-    pub gone_since: Option<Timestamp>,
+    /// Since when the webhook configuration is known to be gone: the API server itself has said so. By the clock that nobody sets.
+    pub gone_since: Option<Duration>,
     /// When each object was last written, and how often it had to be set right.
     pub repairs: BTreeMap<Key, Repairs>,
+    /// When what rules need was last needed.
+    pub needed: BTreeMap<Need, Timestamp>,
     /// In which form the API server keeps what we wanted otherwise.
     pub forms: BTreeMap<Key, Form>,
 }
@@ -53,8 +65,8 @@ pub struct Probe {
     pub at: Timestamp,
     /// The UID of the webhook configuration at that time.
     pub configuration: String,
-    /// Whether the engine answered, and what was in the way if not.
-    pub answer: Result<(), String>,
+    /// The version that the engine answered with, or what was in the way.
+    pub answer: Answer,
     /// When the engine last answered.
     pub answered_at: Option<Timestamp>,
 }
@@ -139,8 +151,15 @@ impl Memory {
         }
     }
 
+    /// Notes what rules need. What nobody needs any more is forgotten after a while, also if the clock was set back.
+    pub fn needs(&mut self, needs: &Needs, now: Timestamp) {
+        let is_recent = |at: &Timestamp| (SignedDuration::ZERO..GRACE).contains(&now.duration_since(*at));
+        self.needed.retain(|need, at| is_recent(at) && !needs.grants.contains_key(need));
+        self.needed.extend(needs.grants.keys().map(|need| (need.clone(), now)));
+    }
+
     /// Notes whether the engine answered through the API server.
-    pub fn probed(&mut self, instance: &Instance, observed: &Observed, answer: Result<(), String>, now: Timestamp) {
+    pub fn probed(&mut self, instance: &Instance, observed: &Observed, answer: Answer, now: Timestamp) {
         let key = Key::cluster(Kind::ValidatingWebhookConfiguration, &configuration_name(&instance.name));
         let before = self.probe.as_ref().and_then(|probe| probe.answered_at);
         self.probe = Some(Probe {
@@ -157,9 +176,9 @@ impl Memory {
     }
 
     /// Notes that the API server has no such object.
-    pub fn is_gone(&mut self, key: &Key, now: Timestamp) {
+    pub fn is_gone(&mut self, key: &Key, uptime: Duration) {
         if key.kind == Kind::ValidatingWebhookConfiguration {
-            self.gone_since.get_or_insert(now);
+            self.gone_since.get_or_insert(uptime);
         }
     }
 
@@ -177,6 +196,13 @@ impl Memory {
         let times = before.map_or(1, |failure| failure.times.saturating_add(1));
         let pause = SignedDuration::from_secs(1 << times.min(5)).min(MOST);
         self.failure = Some(Failure { subject, reason, message, times, until: now + pause });
+    }
+}
+
+impl Failure {
+    /// Whether it is too early to try again. A clock that was set back makes no pause longer.
+    pub fn is_waiting(&self, now: Timestamp) -> bool {
+        self.until > now && self.until.duration_since(now) <= MOST
     }
 }
 
@@ -202,5 +228,23 @@ fn pause(times: u32) -> SignedDuration {
     match times {
         0..=PATIENCE => SignedDuration::ZERO,
         more => SignedDuration::from_secs(10 << (more - PATIENCE).min(5)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_step_that_failed_waits_and_a_clock_that_is_set_back_makes_that_no_longer() {
+        let now: Timestamp = "2027-01-02T00:00:00Z".parse().unwrap();
+        let mut memory = Memory::default();
+        for _ in 0..10 {
+            memory.failed("a role".to_owned(), NOT_ALLOWED, "no".to_owned(), now);
+        }
+        let failure = memory.failure.unwrap();
+        assert_eq!((failure.times, failure.until), (10, now + MOST));
+        assert!(failure.is_waiting(now) && !failure.is_waiting(now + MOST));
+        assert!(!failure.is_waiting(now - SignedDuration::from_hours(30)));
     }
 }

@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use portal_crds::PortalInstanceStatus;
 
 use crate::certificates::Action;
-use crate::object::{Key, Object};
+use crate::object::{Key, Kind, Object};
 
 /// What is to be done for an instance now.
 #[derive(Clone, Debug)]
@@ -53,6 +53,14 @@ impl Step {
             Step::Delete(key, _) | Step::Look(key) => key.to_string(),
             Step::Certificate(_) => "the certificates".to_owned(),
             Step::Probe => "the probe".to_owned(),
+        }
+    }
+
+    /// Whether the step is about what somebody may do.
+    pub fn grants(&self) -> bool {
+        match self {
+            Step::Create(object) | Step::Replace(object) => matches!(object.key.kind, Kind::ClusterRole | Kind::Role),
+            _ => false,
         }
     }
 

@@ -6,14 +6,20 @@ use std::time::Duration;
 use http::{HeaderMap, Request};
 use kube::{Client, client::Body};
 use portal_cluster::watch::{chain, explain};
-use portal_core::webhook::{NONCE_ANNOTATION, PROBE_LABEL};
+use portal_core::webhook::{NONCE_ANNOTATION, PROBE_LABEL, probe_answer};
 use serde_json::json;
 
 /// How long an answer may take: longer than the API server waits for the engine, so that it tells what is wrong there.
 const TIMEOUT: Duration = Duration::from_secs(35);
 
-/// Asks once. An error is for people.
-pub async fn ask(client: &Client, namespace: &str, instance: &str) -> Result<(), String> {
+/// The version that an engine says it is, or what was in the way of its answer, for people.
+pub type Answer = Result<String, String>;
+
+/// The longest version that is believed to be one.
+const MAX_VERSION: usize = 63;
+
+/// Asks once.
+pub async fn ask(client: &Client, namespace: &str, instance: &str) -> Answer {
     let nonce = format!("{:016x}", fastrand::u64(..));
     let lease = json!({
         "apiVersion": "coordination.k8s.io/v1",
@@ -40,14 +46,21 @@ pub async fn ask(client: &Client, namespace: &str, instance: &str) -> Result<(),
         let said: serde_json::Value = serde_json::from_slice(&body).unwrap_or_default();
         return Err(said["message"].as_str().map_or_else(|| status.to_string(), str::to_owned));
     }
-    let expected = format!("portal {instance} answers {nonce}");
-    match warnings.iter().any(|warning| warning.contains(&expected)) {
-        true => Ok(()),
-        false if warnings.is_empty() => {
+    let expected = probe_answer(instance, &nonce);
+    match warnings.iter().find_map(|warning| version(warning.split_once(&expected)?.1)) {
+        Some(version) => Ok(version),
+        None if warnings.is_empty() => {
             Err("the API server got no answer from the engine, and told nothing about it".to_owned())
         }
-        false => Err(warnings.join("; ")),
+        None => Err(warnings.join("; ")),
     }
+}
+
+/// The version at the beginning of a text: what the engine says goes into a status.
+fn version(text: &str) -> Option<String> {
+    let is_inner = |byte: u8| byte.is_ascii_alphanumeric() || b".-+".contains(&byte);
+    let end = text.bytes().position(|byte| !is_inner(byte)).unwrap_or(text.len());
+    (1..=MAX_VERSION).contains(&end).then(|| text[..end].to_owned())
 }
 
 /// What the API server warns of.
@@ -55,4 +68,17 @@ fn warnings(headers: &HeaderMap) -> Vec<String> {
     let found = headers.get_all("warning").iter().filter_map(|value| value.to_str().ok());
     // 299 - "the text"
     found.map(|value| value.splitn(3, ' ').last().unwrap_or_default().trim_matches('"').to_owned()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_version_is_short_and_plain() {
+        assert_eq!(version("0.1.0-rc.1+build\" more").as_deref(), Some("0.1.0-rc.1+build"));
+        for text in ["", " 0.1.0", &"1".repeat(MAX_VERSION + 1)] {
+            assert_eq!(version(text), None, "{text}");
+        }
+    }
 }

@@ -1,10 +1,11 @@
 //! What the operator may do, in one place: install manifests are made from these tables, and bundles will be.
 //!
 //! The API server lets nobody grant what they do not hold. So the operator holds what it hands on: what every engine needs
-//! ([`portal_core::permissions::BASE`]), and what rules may need, which is the ceiling. It has no verb that would lift this check.
+//! ([`portal_core::permissions::all`]), and what rules may need, which is the ceiling. It has no verb that would lift this check.
 
 use k8s_openapi::api::rbac::v1::PolicyRule;
-use portal_core::permissions::{self, BASE};
+use portal_core::permissions;
+use portal_core::requirements::Permission;
 use portal_crds::ActionType;
 
 /// Something that is allowed.
@@ -99,7 +100,7 @@ pub const RIGHTS: &[Right] = &[
         "which replica acts; the probe, which is never stored",
     ),
     engine("", "secrets", REPLACE, "the certificate of the webhook"),
-    engine("", "configmaps", READ, "bootstrap rules"),
+    engine("", "configmaps", APPLY, "bootstrap rules, and the authorities of a certificate that comes without them"),
     engine("", "pods", READ, "which pods are ready, and what they serve"),
     engine("", "services", APPLY, "how the API server reaches the webhook"),
     engine("", "serviceaccounts", APPLY, "who engines are"),
@@ -260,13 +261,21 @@ pub fn engine_rules(place: Place) -> Vec<PolicyRule> {
         permissions::Place::Cluster | permissions::Place::OwnObject => place == Place::Cluster,
         permissions::Place::OwnNamespace => place == Place::EngineNamespace,
     };
-    let wanted = BASE.iter().filter(is_wanted);
+    let wanted = permissions::all().filter(is_wanted);
     wanted.map(|base| rule(base.group, &[base.resource], base.verbs, &[])).collect()
 }
 
 /// What the operator holds because rules may need it.
 pub fn ceiling_rules() -> Vec<PolicyRule> {
     CEILING.iter().map(|(group, resources)| rule(group, resources, READ, &[])).collect()
+}
+
+/// Whether something is in the ceiling that is installed.
+pub fn in_ceiling(permission: &Permission) -> bool {
+    let is_there = |(group, plurals): &(&str, &[&str])| {
+        *group == permission.group && plurals.contains(&permission.resource.as_str())
+    };
+    READ.contains(&permission.verb) && CEILING.iter().any(is_there)
 }
 
 /// What an action needs.

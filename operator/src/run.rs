@@ -28,8 +28,9 @@ use crate::{
     instance::OperatorSettings,
     metrics::OperatorMetrics,
     object::Kind,
+    rule_status::{RuleStatuses, Writer},
     store::{Source, Store},
-    watches::{self, SharedRules},
+    watches::{self, Ceiling, Seen, SharedRules, Watching},
 };
 
 /// How an operator runs.
@@ -62,11 +63,13 @@ pub enum Error {
 }
 
 /// The kinds that are watched in the whole cluster.
-const WATCHED: [Kind; 7] = [
+const WATCHED: [Kind; 9] = [
     Kind::PortalInstance,
     Kind::Namespace,
     Kind::ClusterRole,
     Kind::ClusterRoleBinding,
+    Kind::Role,
+    Kind::RoleBinding,
     Kind::ValidatingWebhookConfiguration,
     Kind::ValidatingAdmissionPolicy,
     Kind::ValidatingAdmissionPolicyBinding,
@@ -98,11 +101,12 @@ where
 
     let (updates, updates_in) = mpsc::channel(16);
     let (_waiting, waiting_in) = watch::channel(false);
-    let (store, rules) = (Store::default(), SharedRules::default());
+    let (store, rules, statuses) = (Store::default(), SharedRules::default(), RuleStatuses::default());
     tasks.spawn(kinds::follow(runtime.clone(), updates, waiting_in));
     tasks.spawn(watches::take_kinds(updates_in, rules.clone()));
-    tasks.spawn(watches::follow_rules::<PortalClusterRule>(runtime.clone(), RuleKind::Cluster, rules.clone()));
-    tasks.spawn(watches::follow_rules::<PortalRule>(runtime.clone(), RuleKind::Namespaced, rules.clone()));
+    let seen = Seen { rules: rules.clone(), statuses: statuses.clone() };
+    tasks.spawn(watches::follow_rules::<PortalClusterRule>(runtime.clone(), RuleKind::Cluster, seen.clone()));
+    tasks.spawn(watches::follow_rules::<PortalRule>(runtime.clone(), RuleKind::Namespaced, seen));
     let own = Source::of_namespace(Kind::Secret, &settings.operator.namespace);
     for source in WATCHED.map(Source::cluster).into_iter().chain([own]) {
         store.begin(&source);
@@ -113,18 +117,31 @@ where
         name: OPERATOR_LEASE.to_owned(),
         identity: settings.identity.clone(),
         address: settings.address.map(|address| SocketAddr::new(address, listen.port()).to_string()),
+        // The operator's namespace goes with it, or stays for good.
+        owner: None,
         timing: settings.timing,
     };
     let (holder, task) = Holder::start(runtime.client.clone(), &candidacy, shutdown.clone());
     tasks.spawn(join(task));
     tasks.spawn(holder::follow(holder.clone(), runtime.clone()));
+    let writer = Writer {
+        client: runtime.client.clone(),
+        holder: holder.clone(),
+        store: store.clone(),
+        statuses: statuses.clone(),
+        shutdown: shutdown.clone(),
+    };
+    tasks.spawn(writer.run());
     let executor = Executor {
         server: Cluster { client: runtime.client.clone(), holder, namespace: settings.operator.namespace.clone() },
         store: store.clone(),
         operator: settings.operator.clone(),
         metrics: operator_metrics,
     };
-    let surroundings = Surroundings { runtime, store, rules, executor };
+    let (ceiling, ceiling_in) = watch::channel(Ceiling::default());
+    tasks.spawn(watches::follow_ceiling(runtime.clone(), ceiling));
+    let watching = Watching::default();
+    let surroundings = Surroundings { runtime, store, watching, rules, statuses, ceiling: ceiling_in, executor };
     tasks.spawn(surroundings.clone().guard());
     tasks.spawn(look_after_all(surroundings));
     Ok(end(tasks).await)
@@ -138,6 +155,7 @@ async fn look_after_all(surroundings: Surroundings) {
     loop {
         let instances = surroundings.store.select(|object| object.key.kind == Kind::PortalInstance);
         surroundings.executor.metrics.instances.set(instances.len() as i64);
+        surroundings.end_watches(instances.values().map(|object| &**object));
         caretakers.retain(|_, task| !task.is_finished());
         for key in instances.into_keys() {
             caretakers.entry(key.name.clone()).or_insert_with(|| {

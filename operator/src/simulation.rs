@@ -9,6 +9,7 @@ mod certificates;
 mod controllers;
 mod fault_points;
 mod fights;
+mod gitops;
 mod histories;
 mod invariants;
 mod process;

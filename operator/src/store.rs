@@ -65,6 +65,17 @@ impl Store {
         is_new
     }
 
+    /// Notes that a watch has ended because nobody needs it. What it has told is not known any more.
+    pub fn end(&self, source: &Source) {
+        let mut contents = self.lock();
+        if contents.sources.remove(source).is_none() {
+            return;
+        }
+        contents.objects.retain(|key, _| !source.covers(key));
+        drop(contents);
+        self.tell();
+    }
+
     /// Takes a whole list. What it does not name is gone.
     pub fn set_all(&self, source: &Source, objects: Vec<Object>) {
         let mut contents = self.lock();
@@ -226,5 +237,17 @@ mod tests {
         assert_eq!(store.select(|_| true).into_keys().map(|key| key.name).collect::<Vec<_>>(), ["y"]);
         store.refuse(&Source::of_namespace(Kind::Secret, "a"), "no".to_owned());
         assert_eq!(store.select(|_| true).len(), 0);
+    }
+
+    #[test]
+    fn a_watch_that_has_ended_leaves_nothing_and_may_begin_again() {
+        let (store, source) = (Store::default(), Source::of_namespace(Kind::Secret, "a"));
+        assert!(store.begin(&source) && !store.begin(&source));
+        store.set_all(&source, vec![secret("x", "1")]);
+        store.end(&Source::of_namespace(Kind::Secret, "b"));
+        assert_eq!((store.state(&source), store.select(|_| true).len()), (SourceState::Synced, 1));
+        store.end(&source);
+        assert_eq!((store.state(&source), store.select(|_| true).len()), (SourceState::Listing, 0));
+        assert!(store.begin(&source));
     }
 }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::core::v1::Secret;
@@ -11,9 +12,10 @@ use crate::{
     certificates::fingerprint,
     desired::mounted_secret,
     instance::{Instance, OperatorSettings},
-    names::{INSTANCE_LABEL, MANAGED_BY, configuration_name},
+    names::{INSTANCE_LABEL, configuration_name},
     object::{Key, Kind, Object},
     observed::{Memory, Observed},
+    permissions::Held,
     store::{Source, SourceState, Store},
 };
 
@@ -21,10 +23,8 @@ use crate::{
 pub type Shown = BTreeMap<String, (Option<String>, Timestamp)>;
 
 /// The kinds that are watched in the namespace of an engine.
-const IN_NAMESPACE: [Kind; 10] = [
+const IN_NAMESPACE: [Kind; 8] = [
     Kind::ServiceAccount,
-    Kind::Role,
-    Kind::RoleBinding,
     Kind::Secret,
     Kind::ConfigMap,
     Kind::Service,
@@ -35,14 +35,18 @@ const IN_NAMESPACE: [Kind; 10] = [
 ];
 
 /// The kinds that other operators bring.
-const OPTIONAL: [Kind; 3] = [Kind::ServiceMonitor, Kind::PrometheusRule, Kind::Certificate];
+const OPTIONAL: [Kind; 5] =
+    [Kind::ServiceMonitor, Kind::PrometheusRule, Kind::Certificate, Kind::PolicyReport, Kind::Report];
 
 /// The kinds that are watched in the whole cluster.
-const IN_CLUSTER: [Kind; 5] = [
+const IN_CLUSTER: [Kind; 7] = [
     Kind::PortalInstance,
     Kind::Namespace,
     Kind::ClusterRole,
     Kind::ClusterRoleBinding,
+    // Rules of a namespace are granted there, whichever it is.
+    Kind::Role,
+    Kind::RoleBinding,
     Kind::ValidatingWebhookConfiguration,
 ];
 
@@ -91,7 +95,7 @@ pub fn observe(
     store: &Store,
     sources: &[Source],
     operator: &OperatorSettings,
-    now: Timestamp,
+    (now, uptime): (Timestamp, Duration),
     served: Vec<Kind>,
     shown: &Shown,
     memory: &mut Memory,
@@ -99,10 +103,16 @@ pub fn observe(
     let (namespace, own) = (instance.namespace(), operator.namespace.as_str());
     let configuration = Key::cluster(Kind::ValidatingWebhookConfiguration, &configuration_name(&instance.name));
     let objects = store.select(|object| match (&object.key.namespace, object.key.kind) {
+        (Some(_), Kind::Role | Kind::RoleBinding) => {
+            object.key.name == configuration_name(&instance.name)
+                || object.label(INSTANCE_LABEL) == Some(&instance.name)
+        }
         (Some(found), _) => found == namespace || found == own,
-        (None, Kind::Namespace) => object.key.name == namespace,
+        // Nothing can be made in those that end.
+        (None, Kind::Namespace) => object.key.name == namespace || object.is_terminating(),
         (None, Kind::PortalInstance) => false,
-        (None, _) => object.label(MANAGED_BY.0) == Some(MANAGED_BY.1) || object.key == configuration,
+        // Watches bring what has our label. What has lost it was asked for by its name, because it is in the way.
+        (None, _) => true,
     });
     let others = store.select(|object| object.key.kind == Kind::PortalInstance && object.key.name != instance.name);
     let others = others.values().filter_map(|object| Instance::try_from(&**object).ok()).collect();
@@ -117,9 +127,12 @@ pub fn observe(
     memory.saw(objects.contains_key(&configuration));
     Observed {
         now,
+        uptime,
         others,
         refused,
         served,
+        held: Held::new(),
+        is_ceiling_unbounded: false,
         shown: shown.iter().map(|(uid, (shown, _))| (uid.clone(), shown.clone())).collect(),
         memory: memory.clone(),
         objects,

@@ -1,11 +1,11 @@
 //! The watches of the operator. They fill the [`Store`] and the [`Rules`].
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ManagedFieldsEntry;
 use kube::{
-    Api, Resource,
+    Api, Resource, ResourceExt as _,
     api::{ApiResource, DynamicObject},
     runtime::watcher::{self, Event},
 };
@@ -13,18 +13,23 @@ use portal_cluster::{
     health::Part,
     rules::{
         Update,
-        cluster::{RuleObject, id_of, labels_of, read},
+        cluster::{RuleObject, SeenRule, id_of, labels_of, read},
     },
     runtime::Runtime,
     watch::{Events, News, Watched},
 };
 use portal_core::rule::{load::RuleKind, source::RuleId};
-use tokio::sync::{mpsc, watch};
+use serde_json::Value;
+use tokio::{
+    sync::{mpsc, watch},
+    task::AbortHandle,
+};
 
 use crate::{
-    names::{MANAGED_BY, MANAGER},
+    names::{MANAGED_BY, MANAGER, OPERATOR},
     needs::{Known, Rules},
     object::{Kind, Object},
+    rule_status::RuleStatuses,
     store::{Source, SourceState, Store},
 };
 
@@ -52,6 +57,41 @@ impl SharedRules {
             self.changes.send_modify(|number| *number += 1);
         }
     }
+}
+
+/// The watches that instances need, each while an instance needs it. A clone has the same ones.
+#[derive(Clone, Debug, Default)]
+pub struct Watching(Arc<Mutex<BTreeMap<Source, AbortHandle>>>);
+
+impl Watching {
+    /// Begins those that have not begun.
+    pub fn begin<'a>(&self, sources: impl Iterator<Item = &'a Source>, runtime: &Runtime, store: &Store) {
+        let mut running = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        for source in sources {
+            running.entry(source.clone()).or_insert_with(|| {
+                store.begin(source);
+                tokio::spawn(follow(runtime.clone(), store.clone(), source.clone())).abort_handle()
+            });
+        }
+    }
+
+    /// Ends those that nobody needs: they would ask for ever about namespaces in which nothing of ours is.
+    pub fn end_but(&self, needed: &BTreeSet<Source>, store: &Store) {
+        let mut running = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        for (source, task) in running.extract_if(.., |source, _| !needed.contains(source)) {
+            task.abort();
+            store.end(&source);
+        }
+    }
+}
+
+/// What is known of rules: what they say, and what is said of them. A clone sees the same.
+#[derive(Clone, Debug, Default)]
+pub struct Seen {
+    /// What they say.
+    pub rules: SharedRules,
+    /// What is said of them.
+    pub statuses: RuleStatuses,
 }
 
 /// Watches objects until the end. Of kinds that others have too, only those are watched that the operator made.
@@ -86,6 +126,52 @@ pub async fn follow(runtime: Runtime, store: Store, source: Source) {
     }
 }
 
+/// What the operator may do itself.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub struct Ceiling {
+    /// Grows with every change.
+    pub version: u64,
+    /// Whether there is a star in it, so that it bounds nothing.
+    pub is_unbounded: bool,
+}
+
+/// Tells when the roles of the operator itself change, until the end: what it may hand on may be more or less then.
+pub async fn follow_ceiling(runtime: Runtime, changes: watch::Sender<Ceiling>) {
+    let api: Api<DynamicObject> = Api::all_with(runtime.client.clone(), &Kind::ClusterRole.resource());
+    let config = watcher::Config::default().labels(&format!("app.kubernetes.io/name={OPERATOR}"));
+    let place = "clusterroles of the operator".to_owned();
+    let mut events = Events::with(runtime, Part::Watch(place.clone().into()), place, api, config);
+    let mut unbounded = BTreeSet::new();
+    while let Some(event) = events.next().await {
+        match &event {
+            Event::Init => unbounded.clear(),
+            Event::InitApply(role) | Event::Apply(role) if has_star(&role.data) => {
+                unbounded.insert(role.name_any());
+            }
+            Event::InitApply(role) | Event::Apply(role) | Event::Delete(role) => {
+                unbounded.remove(&role.name_any());
+            }
+            Event::InitDone => {}
+        }
+        if !matches!(event, Event::Init | Event::InitApply(_)) {
+            changes.send_modify(|ceiling| {
+                ceiling.version += 1;
+                ceiling.is_unbounded = !unbounded.is_empty();
+            });
+        }
+    }
+}
+
+/// Whether a role allows something by a star.
+fn has_star(role: &Value) -> bool {
+    let rules = role["rules"].as_array().into_iter().flatten();
+    let mut words = rules.flat_map(|rule| {
+        let lists = ["apiGroups", "resources", "verbs"].map(|name| rule[name].as_array().into_iter().flatten());
+        lists.into_iter().flatten()
+    });
+    words.any(|word| word.as_str().is_some_and(|word| word.contains('*')))
+}
+
 /// Whether somebody else makes objects of a kind that the operator has to see.
 pub(crate) fn is_of_others(kind: Kind) -> bool {
     matches!(kind, Kind::PortalInstance | Kind::Namespace | Kind::Secret | Kind::ConfigMap)
@@ -111,7 +197,8 @@ pub fn are_synced(store: &Store, sources: &[Source]) -> bool {
 }
 
 /// Watches the rules of one kind until the end.
-pub async fn follow_rules<K: Resource<DynamicType = ()>>(runtime: Runtime, kind: RuleKind, rules: SharedRules) {
+pub async fn follow_rules<K: Resource<DynamicType = ()>>(runtime: Runtime, kind: RuleKind, known: Seen) {
+    let Seen { rules, statuses } = &known;
     let resource = ApiResource::erase::<K>(&());
     let (part, plural) = match kind {
         RuleKind::Cluster => (Part::ClusterRules, "portalclusterrules"),
@@ -127,23 +214,28 @@ pub async fn follow_rules<K: Resource<DynamicType = ()>>(runtime: Runtime, kind:
             Event::Init => seen.clear(),
             Event::InitApply(object) => {
                 seen.insert(id_of(&object));
-                take(&rules, kind, &object);
+                take(&known, kind, &object);
             }
             Event::InitDone => {
+                statuses.retain(|id| !is_of_kind(id) || seen.contains(id));
                 rules.change(|rules| {
                     rules.set_listed(plural, &std::mem::take(&mut seen), is_of_kind);
                     true
                 });
                 health.loaded(&part);
             }
-            Event::Apply(object) => take(&rules, kind, &object),
-            Event::Delete(object) => rules.change(|rules| rules.set(id_of(&object), None)),
+            Event::Apply(object) => take(&known, kind, &object),
+            Event::Delete(object) => {
+                statuses.saw(id_of(&object), None);
+                rules.change(|rules| rules.set(id_of(&object), None));
+            }
         }
     }
 }
 
-fn take(rules: &SharedRules, kind: RuleKind, object: &Watched<RuleObject>) {
+fn take(Seen { rules, statuses }: &Seen, kind: RuleKind, object: &Watched<RuleObject>) {
     let id = id_of(object);
+    statuses.saw(id.clone(), Some(&SeenRule::new(object, false)));
     let metadata = &object.metadata;
     let created = metadata.creation_timestamp.as_ref().map(|time| time.0.to_string()).unwrap_or_default();
     let version = (metadata.uid.clone().unwrap_or_default(), metadata.generation.unwrap_or_default());

@@ -21,6 +21,8 @@ pub(crate) struct Cluster {
     objects: HashMap<(String, String), Vec<Entry>>,
     /// What makes pods that somebody asked for and nobody found, because it is only about to make them. Written by whoever asks.
     unmade: Mutex<BTreeSet<String>>,
+    /// The Namespaces that somebody asked for and no file has. Written by whoever asks.
+    assumed_namespaces: Mutex<BTreeSet<String>>,
 }
 
 struct Entry {
@@ -123,6 +125,11 @@ impl Cluster {
         self.unmade.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
+    /// The Namespaces that were asked for, and that no file has.
+    pub(crate) fn assumed_namespaces(&self) -> BTreeSet<String> {
+        self.assumed_namespaces.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
     /// Notes what would make the pods that are asked for.
     fn note_unmade(&self, query: &Query) {
         let makes =
@@ -152,6 +159,7 @@ impl Lookup for Cluster {
         let mut found = self.find(query);
         if let (true, Filter::Name(name), "Namespace") = (found.is_empty(), &query.filter, query.kind.kind.as_str()) {
             found.extend(namespace(name, &query.kind));
+            self.assumed_namespaces.lock().unwrap_or_else(PoisonError::into_inner).insert(name.clone());
         }
         if found.is_empty() {
             self.note_unmade(query);

@@ -53,6 +53,8 @@ pub(crate) struct Judgement {
     pub(crate) skipped_files: Vec<Failed>,
     /// What makes pods that rules looked for, and that no file has.
     pub(crate) unmade: BTreeSet<String>,
+    /// The Namespaces that were looked up, and that no file has.
+    pub(crate) assumed_namespaces: BTreeSet<String>,
 }
 
 /// Where an object is, and what it is called.
@@ -143,8 +145,12 @@ const ITEMS: usize = 64;
 pub(crate) fn judge(loaded: &Loaded, arguments: &Arguments, connection: Option<&Connection>) -> Judgement {
     let (mut problems, mut skipped_cluster_files) = (Vec::new(), Vec::new());
     let paths = files::expand(&arguments.files, &mut problems);
-    let (skipped, rules): (Vec<_>, Vec<_>) =
-        loaded.rules.rules().iter().cloned().partition(|rule| rule.request == RequestReads::Everything);
+    let (skipped, rules): (Vec<_>, Vec<_>) = loaded
+        .rules
+        .rules()
+        .iter()
+        .cloned()
+        .partition(|rule| rule.request == RequestReads::Everything || !rule.judges_creation());
     let looks_up = loaded.rules.rules().iter().any(|rule| rule.looks_up());
     let needs_request = rules.iter().any(|rule| rule.names_request);
     let namespace = connection.map_or(files::DEFAULT_NAMESPACE, Connection::namespace);
@@ -191,6 +197,7 @@ pub(crate) fn judge(loaded: &Loaded, arguments: &Arguments, connection: Option<&
         is_live: connection.is_some(),
         skipped_files,
         unmade: work.cluster.unmade(),
+        assumed_namespaces: work.cluster.assumed_namespaces(),
     }
 }
 

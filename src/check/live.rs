@@ -115,6 +115,16 @@ impl Connection {
         &self.kinds
     }
 
+    /// The way to the cluster.
+    pub(crate) fn client(&self) -> Client {
+        self.client.clone()
+    }
+
+    /// Waits for an answer of the cluster.
+    pub(crate) fn wait<F: Future>(&self, future: F) -> F::Output {
+        self.threads.wait(future)
+    }
+
     /// The namespace in which `kubectl` would make objects that name none.
     pub(crate) fn namespace(&self) -> &str {
         self.client.default_namespace()

@@ -26,7 +26,13 @@ impl Judgement {
             )
         });
         let unknown = self.unknown.iter().filter(|_| !self.is_strict).map(UnknownKind::note);
-        assumed.into_iter().chain(unknown).chain(self.unmade_note()).chain(self.skipped_notes()).collect()
+        assumed
+            .into_iter()
+            .chain(unknown)
+            .chain(self.unmade_note())
+            .chain(self.namespaces_note())
+            .chain(self.skipped_notes())
+            .collect()
     }
 
     /// Objects are judged before there are pods, as in a cluster to which everything is applied at once.
@@ -40,6 +46,18 @@ impl Judgement {
         Some(format!(
             "{makers} that a rule looked up, and no file has them: lookups find what is written down. Put such pods into --cluster, or ask a \
              cluster with --live"
+        ))
+    }
+
+    /// Nobody can tell what labels a Namespace has that is in no file.
+    fn namespaces_note(&self) -> Option<String> {
+        let first = self.assumed_namespaces.first()?;
+        let which = match self.assumed_namespaces.len() - 1 {
+            0 => format!("Namespace {first}, which was looked up: it was taken for one"),
+            more => format!("Namespace {first} and {more} more, which were looked up: they were taken for ones"),
+        };
+        Some(format!(
+            "no file has the {which} without labels and annotations. Put such Namespaces into --cluster, or ask a cluster with --live"
         ))
     }
 

@@ -3,7 +3,7 @@
 use std::io::{IsTerminal as _, Write};
 
 use portal_core::{kinds::Assumed, manifest::Problem, rule::message::harmless};
-use portal_crds::{EnforcementAction, Severity};
+use portal_crds::EnforcementAction;
 use serde_json::{Value, json};
 
 use crate::check::judge::{Failed, Found, Judgement, Location};
@@ -50,7 +50,7 @@ fn print_violation(out: &mut impl Write, found: &Found, paint: &Paint) -> std::i
     let violation = &found.violation;
     let color = if violation.enforcement == EnforcementAction::Deny { RED } else { YELLOW };
     let action = paint.show(color, &format!("{:<6}", action_name(violation.enforcement)));
-    let severity = severity_name(violation.severity);
+    let severity = violation.severity.to_string();
     writeln!(out, "  {action} {} ({severity}): {}", violation.rule, violation.message)?;
     match &violation.saw {
         Some(saw) if *saw != violation.message => writeln!(out, "         {}", paint.show(FAINT, saw)),
@@ -147,7 +147,7 @@ fn result(found: &Found) -> Value {
     let Found { location, violation } = found;
     json!({
         "rule": violation.rule.to_string(),
-        "severity": severity_name(violation.severity),
+        "severity": violation.severity.to_string(),
         "action": action_name(violation.enforcement),
         "apiVersion": location.api_version,
         "kind": location.kind,
@@ -210,16 +210,6 @@ pub(crate) fn action_name(action: EnforcementAction) -> &'static str {
         EnforcementAction::Deny => "deny",
         EnforcementAction::Warn => "warn",
         EnforcementAction::Dryrun => "dryrun",
-    }
-}
-
-fn severity_name(severity: Severity) -> &'static str {
-    match severity {
-        Severity::Critical => "critical",
-        Severity::High => "high",
-        Severity::Medium => "medium",
-        Severity::Low => "low",
-        Severity::Info => "info",
     }
 }
 

@@ -3,6 +3,7 @@
 use std::collections::{BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 
+use kube::Resource;
 use portal_core::{
     kinds::{Assumed, Kind, Kinds},
     language::ExprEngine,
@@ -15,6 +16,7 @@ use portal_core::{
         source::{Origin, RuleSource},
     },
 };
+use portal_crds::{PortalClusterRule, PortalInstance, PortalRule};
 use portal_document::{Interning, Node};
 
 use crate::check::files;
@@ -140,16 +142,20 @@ fn beside(defined: Kind, kinds: &Kinds) -> Kind {
     kind
 }
 
-/// The kinds of Portal itself: a cluster that has rules serves them.
-fn own_kinds() -> impl Iterator<Item = Kind> {
-    portal_crds::definitions().into_iter().map(|definition| definition.spec).map(|spec| Kind {
-        group: spec.group,
-        kind: spec.names.kind,
-        plural: spec.names.plural,
-        versions: spec.versions.into_iter().map(|version| version.name).collect(),
-        namespaced: spec.scope == "Namespaced",
-        subresources: vec!["status".to_owned()],
-    })
+/// The kinds of Portal itself: a cluster that has rules serves them. Their definitions are not asked, because to make those takes
+/// longer than to check a file.
+fn own_kinds() -> [Kind; 3] {
+    fn of<K: Resource<DynamicType = ()>>(namespaced: bool) -> Kind {
+        Kind {
+            group: K::group(&()).into_owned(),
+            kind: K::kind(&()).into_owned(),
+            plural: K::plural(&()).into_owned(),
+            versions: vec![K::version(&()).into_owned()],
+            namespaced,
+            subresources: vec!["status".to_owned()],
+        }
+    }
+    [of::<PortalInstance>(false), of::<PortalClusterRule>(false), of::<PortalRule>(true)]
 }
 
 /// The kind that an object defines, if it is a definition.
@@ -173,4 +179,22 @@ pub(crate) fn custom_kind(object: Node<'_>) -> Option<Kind> {
         namespaced: text(spec, "scope").as_deref() == Some("Namespaced"),
         subresources: subresources.map(str::to_owned).collect(),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_kinds_of_portal_are_those_of_their_definitions() {
+        let defined = portal_crds::definitions().into_iter().map(|definition| definition.spec).map(|spec| Kind {
+            group: spec.group,
+            kind: spec.names.kind,
+            plural: spec.names.plural,
+            versions: spec.versions.into_iter().map(|version| version.name).collect(),
+            namespaced: spec.scope == "Namespaced",
+            subresources: vec!["status".to_owned()],
+        });
+        assert_eq!(own_kinds().to_vec(), defined.collect::<Vec<_>>());
+    }
 }

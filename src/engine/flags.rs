@@ -9,6 +9,7 @@ use portal_operator::{
         flags::{FLAGS, Origin},
     },
     instance::{Instance, OperatorSettings},
+    permissions::Permissions,
 };
 use serde_json::{Value, json};
 
@@ -58,16 +59,16 @@ fn every_field_that_a_flag_comes_from_is_one_of_the_instance() {
     }
 }
 
-/// The arguments of an instance's first Deployment, as the engine reads them.
-fn told(instance: &Value) -> Arguments {
+/// The arguments of one of an instance's Deployments, as the engine reads them.
+fn told(instance: &Value, place: usize) -> Arguments {
     let operator = OperatorSettings {
         namespace: "portal-operator".to_owned(),
         account: "portal-operator".to_owned(),
         image: "portal:v1".to_owned(),
         version: "0.1.0".to_owned(),
     };
-    let children = children(&Instance::read(instance).unwrap(), &operator);
-    let arguments = &children.deployments[0].value["spec"]["template"]["spec"]["containers"][0]["args"];
+    let children = children(&Instance::read(instance).unwrap(), &Permissions::default(), &operator);
+    let arguments = &children.deployments[place].value["spec"]["template"]["spec"]["containers"][0]["args"];
     let line = arguments.as_array().unwrap().iter().map(|argument| argument.as_str().unwrap().replace("$$", "$"));
     let line = ["portal".to_owned()].into_iter().chain(line);
     let matches = CommandLine::command().try_get_matches_from(line).unwrap();
@@ -82,13 +83,14 @@ fn the_engine_understands_what_pods_are_told() {
     let metadata = json!({ "name": "default", "uid": "uid" });
     let default =
         json!({ "apiVersion": "portal.io/v1alpha1", "kind": "PortalInstance", "metadata": metadata, "spec": {} });
-    let told_default = settings(&told(&default)).unwrap();
+    let told_default = settings(&told(&default, 0)).unwrap();
     assert_eq!((&*told_default.instance, &*told_default.namespace), ("default", "portal-system"));
     assert!(told_default.rules_from_cluster && told_default.admission.is_some() && told_default.peers.is_some());
 
     let every: Value =
         serde_json::from_str(include_str!("../../operator/src/children/tests/every-field.json")).unwrap();
-    let settings = settings(&told(&every)).unwrap();
+    let of_audit = settings(&told(&every, 1)).unwrap();
+    let settings = settings(&told(&every, 0)).unwrap();
     assert_eq!((&*settings.instance, &*settings.namespace), ("every", "policy"));
     assert_eq!(settings.rule_selector.to_string(), "team=payments,tier in (a,b),!draft");
     assert_eq!(settings.watched_kinds, ["Pod", "Deployment.apps"]);
@@ -96,5 +98,15 @@ fn the_engine_understands_what_pods_are_told() {
     assert_eq!(admission.listen.to_string(), "[::]:9443");
     assert_eq!(admission.judge.deadline.as_millis(), 6000);
     assert_eq!(admission.files.clients.unwrap().name, "$(API)-server");
-    assert_eq!(admission.peer_accounts, ["system:serviceaccount:policy:portal-every-admission"]);
+    let accounts =
+        ["system:serviceaccount:policy:portal-every-admission", "system:serviceaccount:policy:portal-every-audit"];
+    assert_eq!(admission.peer_accounts, accounts);
+    // Each layer has pods of its own.
+    assert!(settings.audit.is_none() && of_audit.admission.is_none());
+    let audit = of_audit.audit.unwrap();
+    assert_eq!((audit.workers, audit.resync.as_secs(), audit.dependencies), (8, 3600, 1000));
+    assert_eq!((audit.allowance.times, audit.allowance.window.as_secs()), (1, 60));
+    assert_eq!(of_audit.reports, Some(portal_engine::sinks::report::Api::OpenReports));
+    let alerts = of_audit.alerts.unwrap();
+    assert_eq!((alerts.addresses.len(), alerts.credentials.is_some()), (1, true));
 }

@@ -4,7 +4,8 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use anyhow::bail;
-use clap::Args;
+use clap::{Args, ValueEnum};
+use portal_core::layers::Layers;
 use portal_engine::replicas::{ask::AskSettings, follow::PeerSettings, peers::Peers};
 
 /// How the replica that holds the Lease finds the others, and who may ask a replica how it is.
@@ -34,6 +35,22 @@ pub(crate) struct PeerArguments {
     /// account that the engine has itself
     #[arg(long, value_name = "ACCOUNTS", env = "PORTAL_PEER_ACCOUNTS", value_delimiter = ',')]
     peer_accounts: Vec<String>,
+
+    /// What other pods of the instance do, in split mode: whoever writes the status of rules has to know
+    #[arg(long, value_name = "LAYERS", env = "PORTAL_OTHER_LAYERS", value_delimiter = ',')]
+    other_layers: Vec<Layer>,
+
+    /// Do not stand for the Lease, in split mode: other pods of the instance do, and write the status of rules
+    #[arg(long, env = "PORTAL_NO_LEASE")]
+    pub(super) no_lease: bool,
+}
+
+#[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
+enum Layer {
+    Admission,
+    Audit,
+    Network,
+    Actions,
 }
 
 impl PeerArguments {
@@ -52,6 +69,17 @@ impl PeerArguments {
         };
         let name = self.peer_name.clone().unwrap_or_else(|| format!("portal-{instance}.{namespace}.svc"));
         Ok(Some(PeerSettings { peers, ask: AskSettings { name, authority, token } }))
+    }
+
+    /// What other pods of the instance do.
+    pub(crate) fn others(&self) -> Layers {
+        let has = |layer| self.other_layers.contains(&layer);
+        Layers {
+            admission: has(Layer::Admission),
+            audit: has(Layer::Audit),
+            network: has(Layer::Network),
+            actions: has(Layer::Actions),
+        }
     }
 
     /// Who may ask this replica.

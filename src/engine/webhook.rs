@@ -69,7 +69,7 @@ pub(crate) struct WebhookArguments {
 
     /// How many steps one rule may take for one object
     #[arg(long, value_name = "STEPS", env = "PORTAL_RULE_STEPS", default_value_t = portal_expr::Limits::default().fuel)]
-    rule_steps: u64,
+    pub(super) rule_steps: u64,
 
     /// How many connections the webhook has at a time
     #[arg(long, value_name = "NUMBER", env = "PORTAL_ADMISSION_CONNECTIONS", default_value_t = Limits::default().connections)]
@@ -87,7 +87,12 @@ pub(crate) struct WebhookArguments {
     #[arg(long, value_name = "ANSWER", env = "PORTAL_AUTHOR_CHECK", default_value = "warn")]
     author_check: Authors,
 
-    /// Which decisions are printed on standard output, as lines of JSON
+    /// The account that grants what rules need, such as `system:serviceaccount:portal-operator:portal-operator`, or `nobody` if somebody has
+    /// to grant it by hand. Whoever writes a rule is told if neither the engine nor this account may do what the rule needs
+    #[arg(long, value_name = "ACCOUNT", env = "PORTAL_GRANTER")]
+    granter: Option<String>,
+
+    /// Which decisions are printed on standard output, as lines of JSON. With audit what it finds is printed too, unless it is `off`
     #[arg(long, value_name = "WHICH", env = "PORTAL_DECISION_LOG", default_value = "rules")]
     decision_log: Which,
 }
@@ -159,6 +164,17 @@ pub(crate) fn namespaces(flag: &str, names: &[String]) -> anyhow::Result<BTreeSe
 }
 
 impl WebhookArguments {
+    /// Whether what audit finds is printed.
+    pub(crate) fn logs_findings(&self) -> bool {
+        !matches!(self.decision_log, Which::Off)
+    }
+
+    /// The namespaces that the instance serves, by their labels.
+    pub(crate) fn namespaces(&self) -> anyhow::Result<Selector> {
+        let selector = labels("namespace-selector", &self.namespace_selector)?;
+        Selector::of(&selector).map_err(anyhow::Error::msg)
+    }
+
     /// How requests are judged by an engine in this namespace.
     pub(crate) fn settings(
         &self,
@@ -168,8 +184,7 @@ impl WebhookArguments {
         let (Some(certificate), Some(key)) = (self.tls_cert.clone(), self.tls_key.clone()) else {
             bail!("--admission needs a certificate: give --tls-cert FILE and --tls-key FILE");
         };
-        let namespace_selector = labels("namespace-selector", &self.namespace_selector)?;
-        let namespace_selector = Selector::of(&namespace_selector).map_err(anyhow::Error::msg)?;
+        let namespace_selector = self.namespaces()?;
         let exclude_namespaces = namespaces("exclude-namespaces", &self.exclude_namespaces)?;
         let clients = self.client_ca.clone().map(|authority| Clients { authority, name: self.client_name.clone() });
         let limits = Limits::default();
@@ -199,6 +214,7 @@ impl WebhookArguments {
                 Authors::Enforce => AuthorCheck::Enforce,
                 Authors::Off => AuthorCheck::Off,
             },
+            granter: self.granter.clone(),
             peer_accounts,
             decision_log: match self.decision_log {
                 Which::Off => DecisionLog::Off,

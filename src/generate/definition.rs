@@ -5,8 +5,7 @@ use serde_json::Value;
 
 /// The definition of a kind.
 pub(crate) fn definition(kind: &str) -> anyhow::Result<Value> {
-    let definitions = portal_crds::definitions();
-    let found = definitions.iter().find(|definition| definition.spec.names.kind == kind);
+    let found = portal_crds::definition(kind);
     let mut value = serde_json::to_value(found.with_context(|| format!("there is no kind {kind}"))?)?;
     round(&mut value);
     Ok(value)

@@ -21,17 +21,21 @@ pub(crate) struct Arguments {
     /// The name of the ServiceAccount that the engine runs as
     #[arg(long, value_name = "NAME", default_value = "portal-engine")]
     account: String,
+    /// The API group of the reports that an engine with audit writes, such as `wgpolicyk8s.io`. Not given: it writes none
+    #[arg(long, value_name = "GROUP", value_parser = ["wgpolicyk8s.io", "openreports.io"])]
+    reports: Option<String>,
 }
 
 /// The roles, as YAML.
 pub(crate) fn yaml(arguments: &Arguments) -> anyhow::Result<String> {
-    let Arguments { instance, namespace, account } = arguments;
+    let Arguments { instance, namespace, account, reports } = arguments;
     for (flag, name) in [("instance", instance), ("namespace", namespace), ("account", account)] {
         if !is_name(name) {
             bail!("--{flag} `{name}` is no name of an object: up to 63 of a-z, 0-9 and -, not at an end");
         }
     }
-    let Roles { cluster_role, cluster_binding, role, binding } = roles(instance, namespace, &[account]);
+    let Roles { cluster_role, cluster_binding, role, binding } =
+        roles(instance, namespace, &[account], reports.as_deref());
     let documents = [document(&cluster_role)?, document(&cluster_binding)?, document(&role)?, document(&binding)?];
     Ok(documents.join("---\n"))
 }

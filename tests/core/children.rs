@@ -18,10 +18,11 @@ use portal_operator::children::{children, guard, webhook_configuration, webhook_
 use portal_operator::instance::{Instance, OperatorSettings};
 use portal_operator::names::MANAGER;
 use portal_operator::object::Object;
+use portal_operator::permissions::Permissions;
 use portal_test_kit::{Cluster, Size, repository};
 use serde_json::{Value, json};
 
-fn operator() -> OperatorSettings {
+pub(crate) fn operator() -> OperatorSettings {
     OperatorSettings {
         namespace: "portal-operator".to_owned(),
         account: "portal-operator".to_owned(),
@@ -51,7 +52,7 @@ fn with_every_field(name: &str, namespace: &str) -> Value {
 
 /// The children whose kinds every API server has.
 fn made(instance: &Value) -> Vec<Object> {
-    let children = children(&Instance::read(instance).unwrap(), &operator());
+    let children = children(&Instance::read(instance).unwrap(), &Permissions::default(), &operator());
     let is_served = |object: &&Object| object.key.kind.group() != "monitoring.coreos.com";
     children.iter().filter(is_served).cloned().collect()
 }
@@ -72,7 +73,7 @@ async fn apply(client: &Client, object: &Object, dry_run: bool) -> Value {
 }
 
 /// Where what is stored does not have what was applied.
-fn lost(path: &str, applied: &Value, stored: &Value, found: &mut Vec<String>) {
+pub(crate) fn lost(path: &str, applied: &Value, stored: &Value, found: &mut Vec<String>) {
     match (applied, stored) {
         (Value::Object(fields), Value::Object(stored)) => {
             for (name, value) in fields {

@@ -294,3 +294,20 @@ async fn a_partition_that_is_silent_holds_everything_until_it_heals() {
     assert_eq!(next(&mut stream).await.unwrap(), "added done-late");
     assert!(fixture.direct.get_opt("given-up").await.unwrap().is_none());
 }
+
+#[tokio::test]
+async fn a_request_that_is_held_is_done_and_a_create_is_found_by_what_it_sends() {
+    let fixture = fixture("held", 1).await;
+    let about = Requests::all().verbs(&[Verb::Create]).about("one");
+    let others = fixture.proxy.inject(Fault::CutBefore.on(about.clone().but(&["configmaps"])));
+    let held = fixture.proxy.inject(Fault::Hold.on(about).next(1));
+    // Of another name, and with the word as a part of a text.
+    create(&fixture.through, "two").await.unwrap();
+    create(&fixture.through, "one-more").await.unwrap();
+    assert_eq!((held.hits(), fixture.proxy.held()), (0, 0));
+    let waits = timeout(A_WHILE, create(&fixture.through, "one")).await;
+    assert!(waits.is_err(), "{waits:?} is an answer");
+    until("the request is done", async || fixture.proxy.held() == 1).await;
+    assert!(fixture.direct.get_opt("one").await.unwrap().is_some());
+    assert_eq!((held.hits(), others.hits()), (1, 0));
+}

@@ -49,7 +49,7 @@ fn versions(cluster: &Cluster, manifest: &str) -> String {
 }
 
 /// The shared cluster, with the definitions and the operator installed.
-fn cluster() -> &'static Cluster {
+pub(crate) fn cluster() -> &'static Cluster {
     static INSTALLED: OnceLock<&Cluster> = OnceLock::new();
     INSTALLED.get_or_init(|| {
         let cluster = rules::cluster();
@@ -106,7 +106,7 @@ fn api(client: Client, object: &Object) -> Api<DynamicObject> {
 }
 
 /// Makes an object as the operator does. An error is what the API server says.
-async fn make(client: &Client, object: &Object) -> Result<(), String> {
+pub(crate) async fn make(client: &Client, object: &Object) -> Result<(), String> {
     let params = PatchParams::apply("portal-operator").force();
     let patch = Patch::Apply(&object.value);
     match api(client.clone(), object).patch(&object.key.name, &params, &patch).await {
@@ -188,7 +188,9 @@ async fn the_operator_may_do_its_work_and_nothing_beside_it() {
             "portal-system",
             true,
         ),
-        ("create patch delete", "configmaps pods", "portal-system", false),
+        ("create patch delete", "configmaps", "portal-system", true),
+        ("create patch delete", "configmaps", elsewhere, false),
+        ("create patch delete", "pods", "portal-system", false),
         ("get create update", "leases.coordination.k8s.io", "portal-operator", true),
         ("create update patch delete", "leases.coordination.k8s.io", elsewhere, false),
         (
@@ -226,7 +228,7 @@ async fn the_operator_may_do_its_work_and_nothing_beside_it() {
 async fn the_operator_can_give_engines_their_roles_and_no_more_than_it_holds() {
     let cluster = cluster();
     let client = client_of(cluster, &operator()).await;
-    let roles = permissions::roles("granted", "portal-system", &["portal-granted"]);
+    let roles = permissions::roles("granted", "portal-system", &["portal-granted"], None);
     for object in [
         Object::of(Kind::ClusterRole, &roles.cluster_role),
         Object::of(Kind::Role, &roles.role),
@@ -317,14 +319,14 @@ async fn the_operator_writes_nothing_in_namespaces_that_it_was_not_given() {
         assert_eq!(make(&client, &object).await, Ok(()), "{}", object.key);
     }
     // An engine there can be given its roles too.
-    let roles = permissions::roles("given", &namespace.name, &["portal-given"]);
+    let roles = permissions::roles("given", &namespace.name, &["portal-given"], None);
     assert_eq!(make(&client, &Object::of(Kind::Role, &roles.role)).await, Ok(()));
 }
 
 #[tokio::test]
 async fn an_engine_writes_neither_roles_nor_webhook_configurations() {
     let cluster = cluster();
-    let roles = permissions::roles("engine", "portal-system", &["portal-engine"]);
+    let roles = permissions::roles("engine", "portal-system", &["portal-engine"], None);
     let client = client_of(cluster, &operator()).await;
     for object in [
         Object::of(Kind::ClusterRole, &roles.cluster_role),

@@ -32,6 +32,7 @@ fn start(client: Client, namespace: &str, identity: &str, timing: Timing) -> Rep
         name: "portal".to_owned(),
         identity: identity.to_owned(),
         address: Some(format!("{identity}.example:8443")),
+        owner: None,
         timing,
     };
     let (holder, task) = Holder::start(client, &candidacy, shutdown.clone());

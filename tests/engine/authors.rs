@@ -148,7 +148,8 @@ fn an_author_check_that_is_enforced_refuses() {
     // The way from the API server to the engine is tried by something that is not stored.
     let create = ["create", "--dry-run=server", "--filename", "-"];
     let output = kubectl(cluster, &create, &probe("a-17").to_string());
-    assert_eq!(String::from_utf8_lossy(&output.stderr), "Warning: portal default answers a-17\n");
+    let expected = concat!("Warning: portal default answers a-17 as ", env!("CARGO_PKG_VERSION"), "\n");
+    assert_eq!(String::from_utf8_lossy(&output.stderr), expected);
     assert!(cluster.kubectl(&["--namespace=bank", "get", "lease", "probe"]).is_err());
 
     // Nobody is there: rules cannot be checked, so that they cannot be written, and can be deleted.

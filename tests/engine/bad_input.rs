@@ -34,10 +34,28 @@ fn check(arguments: &[&str], config: Option<&str>, expected: &str) {
 fn settings_that_are_wrong_are_told_with_their_place() {
     check(&[], None, "error: there are no rules to load: give --rules-from-cluster, --rules-folder DIR, or both\n");
     check(
-        &["--rules-from-cluster", "--audit"],
+        &["--rules-from-cluster", "--network"],
         None,
-        "error: the layer `audit` is not there yet: this engine judges requests and reports on rules; leave out --audit\n",
+        "error: the layer `network` is not there yet: this engine judges requests and what is in the cluster; leave out --network\n",
     );
+    let audit = |flag| ["--rules-from-cluster", "--audit", flag];
+    for (flag, expected) in [
+        (
+            "--alertmanager-urls=alertmanager:9093",
+            "error: --alertmanager-urls: `alertmanager:9093` is no address: write one such as `http://alertmanager.monitoring:9093`\n",
+        ),
+        (
+            "--alertmanager-urls=http://jane:secret@alertmanager:9093",
+            "error: --alertmanager-urls: an address of Alertmanager has credentials in it: put them into the Secret of the credentials\n",
+        ),
+        (
+            "--alertmanager-credentials=/etc/portal/alertmanager",
+            "error: --alertmanager-credentials is for nobody: give --alertmanager-urls too, or leave it out\n",
+        ),
+        ("--audit-workers=0", "error: invalid value '0' for '--audit-workers <NUMBER>': 0 is not in 1..=64\n"),
+    ] {
+        check(&audit(flag), None, expected);
+    }
     check(
         &["--rules-from-cluster", "--admission"],
         None,

@@ -49,7 +49,7 @@ impl Fed {
         let source = Source { kind: Arc::new(kind().clone()), namespace: namespace.map(str::to_owned) };
         let (metrics, own) = (Metrics::register(&registry), EngineMetrics::register(&registry));
         let runtime = Runtime { client, health: health.clone(), metrics, shutdown: shutdown.clone() };
-        tokio::spawn(feed::follow(source, store, runtime, own, Arc::default()));
+        tokio::spawn(feed::follow(source, store, runtime, own, Arc::default(), None));
         Fed { shown, health, _shutdown: shutdown.drop_guard() }
     }
 }

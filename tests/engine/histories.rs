@@ -29,6 +29,7 @@ struct Engine {
 impl Engine {
     fn start(client: Client, instance: &str, selector: String) -> Engine {
         let settings = Settings {
+            instance_uid: None,
             instance: instance.to_owned(),
             namespace: "portal-system".to_owned(),
             identity: instance.to_owned(),
@@ -42,7 +43,13 @@ impl Engine {
             watched_kinds: Vec::new(),
             timing: Timing::default(),
             peers: None,
+            other_layers: Layers::default(),
+            stands: true,
             admission: None,
+            audit: None,
+            finding_log: false,
+            reports: None,
+            alerts: None,
         };
         let shutdown = CancellationToken::new();
         let told = shutdown.clone();

@@ -1,11 +1,11 @@
 //! What the operator does when there is nothing to do, and what happens without it.
 
+use std::process::Command;
 use std::time::Duration;
 
-use portal_test_kit::audit_log;
 use serde_json::json;
 
-use super::{Installation, cluster_alone, install, rolled_out};
+use super::{Installation, cluster_alone, install, requests, rolled_out};
 
 /// Longer than the operator waits between two probes.
 const A_WHILE: Duration = Duration::from_secs(35);
@@ -29,13 +29,8 @@ fn once_all_is_as_it_should_be_nothing_is_written() {
 
 /// What the operator has written for an instance.
 fn writes(installation: &Installation) -> Vec<String> {
-    let events = audit_log::read(&installation.cluster.logs().join("audit.jsonl")).unwrap();
-    let by_operator = events
-        .iter()
-        .filter(|event| event.is_write() && event.user() == "system:serviceaccount:portal-operator:portal-operator");
-    let lasting = by_operator.filter(|event| !event.request_uri.contains("dryRun=All"));
-    let named = lasting.filter(|event| event.request_uri.contains(installation.name));
-    named.map(|event| format!("{} {}", event.verb, event.request_uri)).collect()
+    let is_lasting = |request: &String| !request.starts_with("read ") && !request.contains("dryRun=All");
+    requests(installation).into_iter().filter(is_lasting).collect()
 }
 
 #[test]
@@ -56,7 +51,7 @@ fn without_the_operator_engines_answer_and_deleting_their_namespace_frees_the_cl
     assert!(installation.create_bad().is_err_and(|refusal| refusal.contains("it is bad")));
     // Its pods are killed, and Kubernetes alone brings them back.
     installation.kubectl(&["delete", "pods", "--all", "--force", "--grace-period=0"]);
-    installation.eventually("a rule decides again", || {
+    installation.heals("a rule decides again without an operator", || {
         installation.create_bad().is_err_and(|refusal| refusal.contains("it is bad"))
     });
     cluster.kubectl(&["delete", "namespace", &installation.engine(), "--timeout=180s"]).unwrap();
@@ -70,6 +65,36 @@ fn without_the_operator_engines_answer_and_deleting_their_namespace_frees_the_cl
     assert_eq!(cluster.kubectl(&["get", "portal", "orphan", "--ignore-not-found"]).unwrap(), "");
     scale("2");
     rolled_out(cluster, "portal-operator", "portal-operator");
+}
+
+#[test]
+fn an_operator_that_is_killed_is_followed_by_the_other_one() {
+    let (cluster, _alone) = cluster_alone();
+    let installation = Installation::new(cluster, "followed", json!({}));
+    installation.ready();
+    installation.refuse_bad();
+    let operator =
+        |arguments: &[&str]| cluster.kubectl(&[&["--namespace=portal-operator"], arguments].concat()).unwrap();
+    let holder = || operator(&["get", "lease", "portal-operator", "--output=jsonpath={.spec.holderIdentity}"]);
+    let first = holder();
+    // Behind the name of the pod it says which of its lives it is.
+    let pod = first.split('_').next().unwrap();
+    kill(&operator(&["get", "pod", pod, "--output=jsonpath={.metadata.uid}"]));
+    cluster.kubectl(&["delete", "validatingwebhookconfiguration", &installation.child()]).unwrap();
+    installation.heals("another operator has taken over", || ![first.as_str(), ""].contains(&holder().as_str()));
+    installation.heals("it enforces what somebody has deleted", || installation.create_bad().is_err());
+    installation.ready();
+}
+
+/// Kills the program of a pod. Its process is found by the control group that has the name of the pod.
+fn kill(uid: &str) {
+    let processes = std::fs::read_dir("/proc").unwrap().filter_map(|entry| {
+        let process: u32 = entry.ok()?.file_name().to_str()?.parse().ok()?;
+        let read = |file: &str| std::fs::read_to_string(format!("/proc/{process}/{file}")).unwrap_or_default();
+        (read("cgroup").contains(uid) && read("cmdline").split('\0').any(|word| word == "operator")).then_some(process)
+    });
+    let process = processes.into_iter().next().expect("the pod runs").to_string();
+    assert!(Command::new("kill").args(["-KILL", &process]).status().unwrap().success());
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! Requests that go on while something changes.
 
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -15,28 +16,44 @@ use std::sync::Arc;
 
 use super::{Installation, cluster};
 
-/// Somebody who creates ConfigMaps all the time, without storing them.
-struct Load {
+/// Somebody who creates ConfigMaps all the time, without storing them. They are let in, or all refused by the rule.
+pub(super) struct Load {
     is_over: Arc<AtomicBool>,
     task: JoinHandle<(usize, Vec<String>)>,
 }
 
 impl Load {
-    fn start(cluster: &'static Cluster, namespace: String) -> Load {
+    /// Of good ones.
+    pub(super) fn start(cluster: &'static Cluster, namespace: String) -> Load {
+        Load::of(cluster, namespace, None)
+    }
+
+    /// Of those that the rule of an installation refuses.
+    pub(super) fn of_bad(cluster: &'static Cluster, namespace: String) -> Load {
+        Load::of(cluster, namespace, Some("it is bad"))
+    }
+
+    fn of(cluster: &'static Cluster, namespace: String, refusal: Option<&'static str>) -> Load {
         let is_over = Arc::new(AtomicBool::new(false));
         let end = Arc::clone(&is_over);
         let task = std::thread::spawn(move || {
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
             runtime.block_on(async move {
                 let api: Api<ConfigMap> = Api::namespaced(cluster.client().await, &namespace);
-                let metadata = ObjectMeta { name: Some("load".to_owned()), ..ObjectMeta::default() };
+                let labels = refusal.map(|_| BTreeMap::from([("bad".to_owned(), String::new())]));
+                let metadata = ObjectMeta { name: Some("load".to_owned()), labels, ..ObjectMeta::default() };
                 let object = ConfigMap { metadata, ..ConfigMap::default() };
                 let parameters = PostParams { dry_run: true, ..PostParams::default() };
                 let (mut count, mut failures) = (0, Vec::new());
                 while !end.load(Ordering::Relaxed) {
                     count += 1;
-                    if let Err(error) = api.create(&parameters, &object).await {
-                        failures.push(error.to_string());
+                    match (api.create(&parameters, &object).await, refusal) {
+                        (Ok(_), Some(_)) => failures.push("a bad one was let in".to_owned()),
+                        (Err(error), None) => failures.push(error.to_string()),
+                        (Err(error), Some(refusal)) if !error.to_string().contains(refusal) => {
+                            failures.push(error.to_string());
+                        }
+                        _ => {}
                     }
                     tokio::time::sleep(Duration::from_millis(20)).await;
                 }
@@ -48,7 +65,7 @@ impl Load {
 
     /// Every request was answered.
     #[track_caller]
-    fn end(self) {
+    pub(super) fn end(self) {
         self.is_over.store(true, Ordering::Relaxed);
         let (count, failures) = self.task.join().unwrap();
         assert!(failures.is_empty(), "{} of {count} failed: {:#?}", failures.len(), failures.first());
@@ -87,13 +104,10 @@ fn no_request_fails_while_an_instance_is_deleted_and_nothing_is_left() {
     assert!(installation.create_bad().is_ok());
     load.end();
     assert!(started.elapsed() >= Duration::from_secs(5), "engines went before all API servers could know");
-    let selector = "--selector=portal.io/instance=deleted";
-    let kinds = "deployments,services,secrets,serviceaccounts,roles,rolebindings,poddisruptionbudgets,networkpolicies,configmaps,pods";
-    installation.eventually("nothing is left", || {
-        let namespaced = cluster.kubectl(&["get", kinds, "--all-namespaces", selector, "--output=name"]).unwrap();
-        let kinds = "clusterroles,clusterrolebindings,validatingwebhookconfigurations";
-        namespaced.is_empty() && cluster.kubectl(&["get", kinds, selector, "--output=name"]).unwrap().is_empty()
+    installation.nothing_is_left();
+    // Rules are the users', and stay; and nothing says that they are in force.
+    installation.eventually("the rule is as a new one", || {
+        let rule = cluster.kubectl(&["get", "portalclusterrule", "deleted", "--output=jsonpath={.status}"]).unwrap();
+        rule == r#"{"observedGeneration":-1}"#
     });
-    // Rules are the users', and stay.
-    cluster.kubectl(&["get", "portalclusterrule", "deleted"]).unwrap();
 }

@@ -148,7 +148,7 @@ error: FOLDER/rules/c-bomb.yaml:4:14: aliases and merge keys expand to too much
 error: FOLDER/rules/d-empty.yaml:1:1: there is no rule in this file: it is empty
 error: FOLDER/rules/e-comment.yaml:1:1: there is no rule in this file: it is empty
 error: FOLDER/rules/f-binary.yaml:2:12: this is not text in UTF-8
-error: FOLDER/rules/g-list.yaml:1:1: a rule is a map, not a list
+error: FOLDER/rules/g-list.yaml:1:1: a rule is a map, not a list: write each as a document, with `---` between
 error: FOLDER/rules/h-large.yaml:4:1: rule large: message: may have at most 4096 characters, has 10485760
 error: FOLDER/rules/i-types.yaml:2:9: rule types: match.gvk: expected a list, got a map: write `gvk: [{kind: Pod}]`
 error: FOLDER/rules/i-types.yaml:3:1: rule types: rule: expected text, got a number: write it in quotes

@@ -96,10 +96,18 @@ impl JsonSchema for PortalInstance {
                 "spec": spec,
                 "status": generator.subschema_for::<PortalInstanceStatus>(),
             },
-            "x-kubernetes-validations": must(&[(
-                "self.metadata.name.size() <= 40 && self.metadata.name.matches('^[a-z]([a-z0-9-]*[a-z0-9])?$')",
-                "other objects are named after the instance: use up to 40 of a-z, 0-9 and -, beginning with a letter",
-            )]),
+            "x-kubernetes-validations": must(&[
+                (
+                    "self.metadata.name.size() <= 40 && self.metadata.name.matches('^[a-z]([a-z0-9-]*[a-z0-9])?$')",
+                    "other objects are named after the instance: use up to 40 of a-z, 0-9 and -, beginning with a letter",
+                ),
+                // `x-admission` would have a Deployment of the name that `x` gives to one of its own.
+                (
+                    "!self.metadata.name.matches('-(admission|audit|network|actions|pods|issued|replicas)$')",
+                    "objects of another instance may have this name: use one that does not end with -admission, -audit, -network, \
+                     -actions, -pods, -issued or -replicas",
+                ),
+            ]),
         });
         tidy(&mut schema);
         schema

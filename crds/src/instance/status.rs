@@ -46,6 +46,10 @@ pub struct PortalInstanceStatus {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rules: Option<RuleCounts>,
 
+    /// The exceptions of the rules that are loaded. Unset: they have none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub exceptions: Option<ExceptionCounts>,
+
     /// What is sent to the engine.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub webhook: Option<WebhookStatus>,
@@ -73,7 +77,7 @@ pub struct EngineStatus {
     #[schemars(length(max = 512))]
     pub image: String,
 
-    /// The version that its pods say they are. Unset: none of them has said so yet, or they differ.
+    /// The version of the pod that last answered through the API server. Unset: none has answered yet.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 63))]
     pub version: Option<String>,
@@ -103,6 +107,29 @@ pub struct RuleCounts {
 
     /// Those that cannot be used as they are.
     pub refused: i64,
+}
+
+/// The exceptions of rules.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct ExceptionCounts {
+    /// Those that hold now.
+    pub open: i64,
+
+    /// Those of them that have no end.
+    pub without_end: i64,
+
+    /// Those that have ended, and except nothing any more.
+    pub ended: i64,
+
+    /// When the next one ends.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub next_end: Option<Time>,
+
+    /// The rule whose exception ends next.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 512))]
+    pub next_rule: Option<String>,
 }
 
 /// What is sent to the engine.
@@ -143,6 +170,7 @@ impl Default for PortalInstanceStatus {
             operator_version: None,
             engines: Vec::new(),
             rules: None,
+            exceptions: None,
             webhook: None,
             certificates: None,
         }

@@ -78,12 +78,12 @@ pub struct Action {
     #[schemars(length(min = 1, max = 253))]
     pub template: Option<String>,
 
-    /// For alertmanager: labels to add to the alert. They are part of its identity.
+    /// For alertmanager: labels to add to the alert, such as `team: "{{ namespace }}"`. They are part of its identity.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     #[schemars(extend("maxProperties" = 32, "additionalProperties" = json!({ "type": "string", "maxLength": 1024 })))]
     pub labels: BTreeMap<String, String>,
 
-    /// For alertmanager: annotations to add to the alert.
+    /// For alertmanager: annotations to add to the alert, such as `runbook: "https://example.com/{{ rule }}"`.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     #[schemars(extend("maxProperties" = 32, "additionalProperties" = json!({ "type": "string", "maxLength": 4096 })))]
     pub annotations: BTreeMap<String, String>,

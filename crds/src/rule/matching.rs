@@ -62,8 +62,8 @@ pub struct Match {
     pub names: Vec<String>,
 
     /// Whether a rule for Pod also judges what makes pods: Deployment, StatefulSet, DaemonSet, ReplicaSet, ReplicationController, Job,
-    /// CronJob and PodTemplate. People then hear of a violation when they change the Deployment. A rule that reads `object` or
-    /// `request` judges only the kinds that it names.
+    /// CronJob and PodTemplate. People then hear of a violation when they change the Deployment. A rule that reads `object`,
+    /// `request` or what only a Pod that is there has, such as `metadata.ownerReferences`, judges only the kinds that it names.
     #[serde(default = "yes")]
     pub pod_controllers: bool,
 }

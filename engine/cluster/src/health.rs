@@ -47,6 +47,8 @@ pub enum Part {
     Configuration,
     /// The objects that rules look up, at the start.
     Caches,
+    /// The reports of what audit finds, which the holder of the Lease writes.
+    Reports,
     /// The watch of a kind that comes and goes with the rules that need it, by the name of its resource: `pods.v1`,
     /// `deployments.v1.apps`.
     Watch(Arc<str>),
@@ -136,6 +138,11 @@ impl Health {
         !self.states().values().any(|state| matches!(state, State::Starting(_) | State::Ending))
     }
 
+    /// The same, also of a process that is to end and says so.
+    pub fn was_ready(&self) -> bool {
+        !self.states().values().any(|state| matches!(state, State::Starting(_)))
+    }
+
     /// Whether a part has done what the process needs before it is ready.
     pub fn is_loaded(&self, part: &Part) -> bool {
         !matches!(self.states().get(part), None | Some(State::Starting(_)))
@@ -209,6 +216,7 @@ impl Label for Part {
             Part::Peers => "peers",
             Part::Configuration => "webhook-configuration",
             Part::Caches => "caches",
+            Part::Reports => "reports",
             Part::Watch(resource) => resource,
         }
     }
@@ -262,6 +270,9 @@ mod tests {
         health.well(&Part::Listener);
         health.recovered(&Part::Listener);
         assert_eq!(health.report(), "[-]listener it ends, because the process does\nnot ready\n");
+        assert!(health.was_ready() && !health.is_ready());
+        health.expect(&Part::Rules);
+        assert!(!health.was_ready());
     }
 
     #[test]

@@ -13,6 +13,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use kube::Client;
 use tokio::sync::{RwLock, watch};
 use tokio::task::JoinHandle;
@@ -39,6 +40,8 @@ pub struct Candidacy {
     pub identity: String,
     /// Where the other replicas reach this one when it holds, if that is known.
     pub address: Option<String>,
+    /// With whom the Lease goes.
+    pub owner: Option<OwnerReference>,
     /// How long a term is.
     pub timing: Timing,
 }

@@ -6,6 +6,7 @@ pub mod metrics;
 pub mod runtime;
 pub mod server;
 
+pub mod access;
 pub mod client;
 pub mod names;
 pub mod watch;

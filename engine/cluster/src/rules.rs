@@ -15,6 +15,7 @@ pub mod intake;
 pub mod quota;
 pub mod selector;
 pub mod snapshot;
+pub mod status;
 
 use std::path::PathBuf;
 use std::sync::Arc;

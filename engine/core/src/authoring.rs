@@ -4,6 +4,7 @@
 mod tests;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use portal_document::Node;
 
@@ -13,6 +14,7 @@ use crate::{
     requirements::{Permission, Requirements},
     review::{ReviewError, request_of, text},
     rule::{
+        Rule,
         compile::compile_rule,
         diagnostic::{Diagnostic, Level},
         load::{RuleKind, load_object},
@@ -33,6 +35,8 @@ pub struct Draft {
     pub is_usable: bool,
     /// What its author must be allowed to do, and in which namespace if not in all.
     pub needs: BTreeSet<(Permission, Option<String>)>,
+    /// What it is if it can be used, for whoever wants to know what an engine needs for it.
+    pub rule: Option<Arc<Rule>>,
     diagnostics: Vec<Diagnostic>,
 }
 
@@ -71,7 +75,15 @@ impl Draft {
             namespace: namespace.filter(|_| kind == RuleKind::Namespaced),
             name: field("name").or_else(|| text(request, "name").map(str::to_owned)).unwrap_or_default(),
         };
-        let draft = Draft { id, is_new, is_changed, is_usable: true, needs: BTreeSet::new(), diagnostics: Vec::new() };
+        let draft = Draft {
+            id,
+            is_new,
+            is_changed,
+            is_usable: true,
+            needs: BTreeSet::new(),
+            rule: None,
+            diagnostics: Vec::new(),
+        };
         if !is_changed {
             return Ok(draft);
         }
@@ -96,7 +108,7 @@ impl Draft {
             let every = Permission { group: gvk.group.clone(), resource: "*".to_owned(), verb: "list" };
             needs.insert((every, source.id.namespace.clone()));
         }
-        Draft { is_usable, needs, diagnostics, ..self }
+        Draft { is_usable, needs, rule: rule.map(Arc::new), diagnostics, ..self }
     }
 
     /// What is wrong with the rule and what may be, a line each. The lines of an excerpt follow each other, so that its caret stands

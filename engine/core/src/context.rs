@@ -68,6 +68,8 @@ pub(crate) struct Judged<'a> {
     pub(crate) has_other_bodies: bool,
     /// Whether all of them have pods in them.
     pub(crate) has_pods: bool,
+    /// Whether it sees pods themselves, to which containers are added later, and not only what makes them.
+    pub(crate) sees_pods: bool,
     /// The operations that are judged.
     pub(crate) operations: &'a [Operation],
     /// The subresources that are judged beside the objects.
@@ -84,10 +86,12 @@ static LOOKUP_FUNCTIONS: LazyLock<Arc<[Function]>> = LazyLock::new(|| {
     let list = [("ns", Shape::Any, false), ("selector", Shape::map(Shape::Any), false)];
     // What the first argument is depends on whether the kind has namespaces; the compiler of rules knows.
     let by_name = [("ns", Shape::Text, true), ("name", Shape::Text, false)];
+    let mut list = function("list", LIST, list, Shape::list(Shape::Any));
+    list.parameters.iter_mut().for_each(|parameter| parameter.takes_text = true);
     [
         // Nothing may be called so.
         Function { always: false, ..function("byName", BY_NAME, by_name, Shape::Any) },
-        function("list", LIST, list, Shape::list(Shape::Any)),
+        list,
     ]
     .into()
 });
@@ -119,6 +123,9 @@ fn with_functions(has_pods: bool) -> Schema {
 pub(crate) fn schema(judged: Judged<'_>) -> Schema {
     let types = &*TYPES;
     let mut schema = if judged.has_pods { WITH_PODS.clone() } else { WITHOUT_PODS.clone() };
+    if !judged.sees_pods {
+        types::missing::leave_out_later_containers(&mut schema);
+    }
     let (object, request) = subject(types, judged);
     let identity = judged.kinds.iter().map(|(kind, _)| Identity::of(&kind.group, &kind.kind, kind.namespaced)).min();
     let identity = identity.filter(|_| !judged.has_other_bodies).unwrap_or(Identity::None);
@@ -276,6 +283,7 @@ fn function(name: &str, id: FunctionId, parameters: [(&str, Shape, bool); 2], re
         // The compiler of rules knows which of them may be nil.
         nil: Nil::Passed,
         fields: &[],
+        takes_text: false,
     });
     Function { name: name.to_owned(), parameters: parameters.into(), result, always: true, id }
 }

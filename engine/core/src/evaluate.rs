@@ -166,6 +166,32 @@ pub fn evaluate_until(
     evaluation
 }
 
+/// Judges an event by those of the rules that are wanted, by their places in the set, and hands on what came of each, also of those that
+/// are not for the event.
+pub fn evaluate_each(
+    rules: &RuleSet,
+    is_wanted: &dyn Fn(usize) -> bool,
+    lookup: &dyn Lookup,
+    event: &Event<'_>,
+    limits: &Limits,
+    take: &mut dyn FnMut(usize, Evaluation),
+) {
+    let mut asking = Asking::new(Means { lookup, limits, is_over: &|| false, in_words: true }, event);
+    let mut rules = rules.numbered(event.kind).filter(|(number, ..)| is_wanted(*number)).peekable();
+    while let Some((number, rule, judged)) = rules.next() {
+        let mut evaluation = Evaluation::default();
+        let mut is_asked = evaluation.consider(rule, judged, &mut asking);
+        // A rule that looks for pods in two places of a kind judges it twice.
+        while let Some((_, rule, judged)) = rules.next_if(|(next, ..)| *next == number) {
+            is_asked |= evaluation.consider(rule, judged, &mut asking);
+        }
+        if is_asked {
+            evaluation.asked.push(number);
+        }
+        take(number, evaluation);
+    }
+}
+
 /// Judges an event by one rule, if that is for it.
 pub(crate) fn evaluate_rule(rule: &Rule, judged: &JudgedKind, means: Means<'_>, event: &Event<'_>) -> Evaluation {
     let mut evaluation = Evaluation::default();

@@ -28,6 +28,8 @@ pub struct Kind {
 #[derive(Clone, Debug, Default)]
 pub struct Kinds {
     groups: BTreeMap<String, Group>,
+    /// By group and name.
+    by_name: foldhash::HashMap<String, foldhash::HashMap<String, Arc<Kind>>>,
     /// By plural, the most likely one first.
     by_plural: HashMap<String, Vec<Arc<Kind>>>,
 }
@@ -74,7 +76,9 @@ impl Kinds {
             let group = snapshot.groups.entry(kind.group.clone()).or_default();
             group.by_kind.insert(kind.kind.clone(), Arc::new(kind));
         }
-        for group in snapshot.groups.values_mut() {
+        for (name, group) in &mut snapshot.groups {
+            let by_name = group.by_kind.iter().map(|(name, kind)| (name.clone(), Arc::clone(kind))).collect();
+            snapshot.by_name.insert(name.clone(), by_name);
             for kind in group.by_kind.values().filter(|kind| !kind.is_assumed()) {
                 group.by_plural.insert(kind.plural.clone(), Arc::clone(kind));
                 snapshot.by_plural.entry(kind.plural.clone()).or_default().push(Arc::clone(kind));
@@ -106,7 +110,7 @@ impl Kinds {
 
     /// The kind of this group and name.
     pub fn get(&self, group: &str, kind: &str) -> Option<&Arc<Kind>> {
-        self.groups.get(group)?.by_kind.get(kind)
+        self.by_name.get(group)?.get(kind)
     }
 
     /// The kind of this group and plural, as requests name it.

@@ -18,7 +18,16 @@ pub trait ExpressionEngine: Send + Sync {
 
     /// Compiles an expression whose value must be true or false, as that of a rule is. Fails if it can never be.
     fn compile_condition(&self, source: &str, schema: &Schema) -> Result<Box<dyn Expression>, Error>;
+
+    /// The same, and expressions behind the variables that it declares, as far as they can be compiled together. The others are compiled
+    /// one by one: a language that cannot do it together leaves out all of them.
+    fn compile_condition_and(&self, source: &str, behind: &[&str], schema: &Schema) -> Result<Together, Error> {
+        Ok((self.compile_condition(source, schema)?, behind.iter().map(|_| None).collect()))
+    }
 }
+
+/// A condition, and expressions that were compiled together with it.
+pub type Together = (Box<dyn Expression>, Vec<Option<Box<dyn Expression>>>);
 
 /// A compiled expression.
 pub trait Expression: fmt::Debug + Send + Sync {
@@ -131,6 +140,12 @@ impl ExpressionEngine for ExprEngine {
 
     fn compile_condition(&self, source: &str, schema: &Schema) -> Result<Box<dyn Expression>, Error> {
         Ok(Box::new(portal_expr::compile_condition(source, schema, Mode::Rules)?))
+    }
+
+    fn compile_condition_and(&self, source: &str, behind: &[&str], schema: &Schema) -> Result<Together, Error> {
+        let (condition, behind) = portal_expr::compile_condition_and(source, behind, schema, Mode::Rules)?;
+        let boxed = |program: Program| -> Box<dyn Expression> { Box::new(program) };
+        Ok((Box::new(condition), behind.into_iter().map(|program| program.map(boxed)).collect()))
     }
 }
 

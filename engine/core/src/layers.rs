@@ -19,6 +19,16 @@ impl Layers {
     /// Everything is on.
     pub const ALL: Layers = Layers { admission: true, audit: true, network: true, actions: true };
 
+    /// What one of both has.
+    pub fn with(self, other: Layers) -> Layers {
+        Layers {
+            admission: self.admission || other.admission,
+            audit: self.audit || other.audit,
+            network: self.network || other.network,
+            actions: self.actions || other.actions,
+        }
+    }
+
     /// Whether a loop runs.
     pub fn run(self, front: Front) -> bool {
         match front {

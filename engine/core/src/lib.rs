@@ -1,5 +1,6 @@
 //! Rules: compiled, matched and evaluated. Values in, values out: no I/O, no async runtime, no Kubernetes client.
 
+pub mod alert;
 pub mod kinds;
 pub mod manifest;
 pub mod names;

@@ -82,6 +82,22 @@ pub const BASE: &[Base] = &[
     ),
 ];
 
+/// What an engine must be allowed to do that writes reports: those of the API group that it writes.
+pub const REPORTS: &[Base] = &[
+    Base::new("wgpolicyk8s.io", "policyreports", WRITE, Place::Cluster, "what audit finds in namespaces"),
+    Base::new("wgpolicyk8s.io", "clusterpolicyreports", WRITE, Place::Cluster, "what audit finds of the cluster"),
+    Base::new("openreports.io", "reports", WRITE, Place::Cluster, "what audit finds in namespaces"),
+    Base::new("openreports.io", "clusterreports", WRITE, Place::Cluster, "what audit finds of the cluster"),
+];
+
+/// What it takes to keep objects as they should be.
+const WRITE: &[&str] = &["get", "list", "create", "update", "delete"];
+
+/// Everything that some engine must be allowed to do.
+pub fn all() -> impl Iterator<Item = &'static Base> {
+    BASE.iter().chain(REPORTS)
+}
+
 impl Base {
     const fn new(
         group: &'static str,
@@ -117,8 +133,9 @@ pub struct Roles {
     pub binding: RoleBinding,
 }
 
-/// The roles for the accounts of these names, in the namespace of an instance's engine.
-pub fn roles(instance: &str, namespace: &str, accounts: &[&str]) -> Roles {
+/// The roles for the accounts of these names, in the namespace of an instance's engine. It writes the reports of an API group, if it writes
+/// any.
+pub fn roles(instance: &str, namespace: &str, accounts: &[&str], reports: Option<&str>) -> Roles {
     let name = configuration_name(instance);
     let metadata = |namespace: Option<&str>| ObjectMeta {
         name: Some(name.clone()),
@@ -127,7 +144,8 @@ pub fn roles(instance: &str, namespace: &str, accounts: &[&str]) -> Roles {
         ..ObjectMeta::default()
     };
     let rules = |is_own: bool| {
-        let wanted = BASE.iter().filter(|base| (base.place == Place::OwnNamespace) == is_own);
+        let reports = REPORTS.iter().filter(|base| Some(base.group) == reports);
+        let wanted = BASE.iter().chain(reports).filter(|base| (base.place == Place::OwnNamespace) == is_own);
         Some(wanted.map(|base| base.rule(instance)).collect())
     };
     let role_ref = |kind: &str| RoleRef {
@@ -160,14 +178,14 @@ mod tests {
 
     #[test]
     fn nothing_is_granted_by_a_star_and_nothing_twice() {
-        for base in BASE {
+        for base in all() {
             assert!(!base.verbs.is_empty() && !base.reason.is_empty());
             for word in base.verbs.iter().chain([&base.group, &base.resource]) {
                 assert!(!word.contains('*'), "{base:?}");
             }
             let is_same =
                 |other: &&Base| (other.group, other.resource, other.place) == (base.group, base.resource, base.place);
-            assert_eq!(BASE.iter().filter(is_same).count(), 1, "{base:?}");
+            assert_eq!(all().filter(is_same).count(), 1, "{base:?}");
             // What holds secrets, or leads to them.
             assert!(!["secrets", "serviceaccounts/token", "pods/exec"].contains(&base.resource), "{base:?}");
         }
@@ -175,10 +193,12 @@ mod tests {
 
     #[test]
     fn roles_hold_the_table_and_nothing_else() {
-        let roles = roles("canary", "portal-system", &["engine", "other"]);
+        let roles = roles("canary", "portal-system", &["engine", "other"], None);
         let cluster = roles.cluster_role.rules.unwrap();
         let own = roles.role.rules.unwrap();
         assert_eq!(cluster.len() + own.len(), BASE.len());
+        let with_reports = super::roles("canary", "portal-system", &["engine"], Some("openreports.io"));
+        assert_eq!(with_reports.cluster_role.rules.unwrap().len(), cluster.len() + 2);
         let named: Vec<_> = cluster.iter().filter_map(|rule| rule.resource_names.as_ref()).collect();
         assert_eq!(named, [&["portal-canary"]]);
         assert_eq!(roles.role.metadata.namespace.as_deref(), Some("portal-system"));

@@ -133,6 +133,9 @@ type Part<'a> = (Option<&'a str>, Option<&'a str>);
 /// A group, a plural and a verb.
 type Verb<'a> = (&'a str, &'a str, &'static str);
 
+/// What it takes to have the objects of a kind at hand.
+pub const READ: [&str; 3] = ["get", "list", "watch"];
+
 /// What a fresh read takes.
 const READ_FRESH: [&str; 2] = ["get", "list"];
 
@@ -155,6 +158,28 @@ impl Requirements {
         builder.finish(&ids)
     }
 
+    /// What an engine must be allowed to do for these rules, where (none for everywhere), and for which of them.
+    pub fn grants(&self) -> BTreeMap<(Permission, Option<String>), BTreeSet<Arc<RuleId>>> {
+        let mut grants: BTreeMap<_, BTreeSet<_>> = BTreeMap::new();
+        let mut add = |permission: &Permission, reach: &Reach| {
+            if !reach.cluster.is_empty() {
+                grants.entry((permission.clone(), None)).or_default().extend(reach.cluster.iter().cloned());
+            }
+            for (namespace, rules) in &reach.namespaces {
+                let place = (permission.clone(), Some(namespace.clone()));
+                grants.entry(place).or_default().extend(rules.iter().cloned());
+            }
+        };
+        for (kind, reasons) in &self.watches {
+            for verb in READ {
+                let permission = permission((&kind.group, &kind.plural, verb));
+                reasons.values().for_each(|reach| add(&permission, reach));
+            }
+        }
+        self.permissions.iter().for_each(|(permission, reach)| add(permission, reach));
+        grants
+    }
+
     /// What the author of a rule must be allowed to do, and in which namespace if not in all, so that a rule gives nobody
     /// more than they have. It does not depend on what an engine makes of the rule. Of reading a kind one verb is asked for: who may
     /// list objects sees all that a rule could tell of them.
@@ -168,6 +193,17 @@ impl Requirements {
         let reads = reads.map(|(kind, namespace)| ((kind.group.as_str(), kind.plural.as_str(), "list"), namespace));
         let acts = rule.actions.iter().flat_map(|action| verbs(rule, action)).map(|verb| (verb, own));
         reads.chain(acts).map(|(verb, namespace)| (permission(verb), namespace.map(str::to_owned))).collect()
+    }
+}
+
+impl Reach {
+    /// Wherever one of both needs it, for the rules of both.
+    pub fn joined(mut self, other: Reach) -> Reach {
+        self.cluster.extend(other.cluster);
+        for (namespace, rules) in other.namespaces {
+            self.namespaces.entry(namespace).or_default().extend(rules);
+        }
+        self
     }
 }
 
@@ -340,6 +376,13 @@ impl<'a> Draft<'a> {
         };
         let namespaces = self.namespaces.into_iter().map(|(name, numbers)| (name.to_owned(), rules(numbers)));
         Reach { cluster: rules(self.cluster), namespaces: namespaces.collect() }
+    }
+}
+
+impl Permission {
+    /// The resource with its group, such as `deployments.apps`.
+    pub fn name(&self) -> String {
+        if self.group.is_empty() { self.resource.clone() } else { format!("{}.{}", self.resource, self.group) }
     }
 }
 

@@ -4,6 +4,7 @@ pub(crate) mod comment;
 pub(crate) mod matching;
 pub mod message;
 pub(crate) mod quoting;
+pub(crate) mod reads;
 
 pub mod compile;
 pub mod diagnostic;
@@ -13,17 +14,18 @@ pub mod source;
 
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use portal_crds::{Action, EnforcementAction, Severity};
 use portal_document::Node;
+use portal_expr::Moment;
 
 use crate::{
     context::pod::Template,
     event::{Entry, Front},
     kinds::Kind,
     language::{Expression, Outline},
-    rule::{matching::Matching, message::Message, source::RuleId},
+    rule::{matching::Matching, message::Message, reads::Reads, source::RuleId},
 };
 
 /// A rule that can be evaluated.
@@ -33,6 +35,8 @@ pub struct Rule {
     pub id: RuleId,
     /// What tells this version of it from others of its name: see [`source::RuleSource::version`].
     pub version: String,
+    /// What sort of rule it is, for those who read reports.
+    pub category: Option<Arc<str>>,
     /// How bad a violation is.
     pub severity: Severity,
     /// What admission does about one.
@@ -57,6 +61,8 @@ pub struct Rule {
     pub(crate) needs_object: bool,
     pub(crate) expression: Box<dyn Expression>,
     pub(crate) message: Option<Message>,
+    /// What it reads of the object. Worked out when somebody first asks.
+    pub(crate) reads: OnceLock<Reads>,
 }
 
 /// What a rule reads of `request`.
@@ -145,9 +151,29 @@ impl Rule {
         self.reads_others() || self.matching.namespace_selector.is_some()
     }
 
+    /// Whether audit asks it: it runs there, and it is about objects that are there, and not about their change or end alone.
+    pub fn is_audited(&self) -> bool {
+        self.fronts.contains(&Front::Audit) && self.judges_creation()
+    }
+
+    /// When an exception of it ends that holds until then, after this moment.
+    pub fn next_expiry(&self, now: Moment) -> Option<Moment> {
+        self.matching.ends().flatten().filter(|end| *end > now).min()
+    }
+
+    /// Whether it judges what is created, rather than only what is changed, deleted or connected to.
+    pub fn judges_creation(&self) -> bool {
+        self.matching.operations.contains(&crate::event::Operation::Create)
+    }
+
     /// The rule with everything that its needs come from, and nothing that judges: a tenth of the memory, for whoever never asks it.
     pub fn outline(self) -> Rule {
         Rule { expression: Box::new(Outline::default()), message: None, ..self }
+    }
+
+    /// When its exceptions end: nothing for one that has no end.
+    pub fn exceptions_end(&self) -> impl Iterator<Item = Option<Moment>> + '_ {
+        self.matching.ends()
     }
 
     /// Whether its expression reads other objects than the one that is judged.
@@ -195,6 +221,12 @@ impl RuleSet {
     /// The rules that name a kind, with what they know of it.
     pub fn for_kind(&self, kind: &Kind) -> impl Iterator<Item = (&Rule, &JudgedKind)> {
         self.numbered(kind).map(|(_, rule, judged)| (rule, judged))
+    }
+
+    /// The places in the set of the rules that name a kind, each once.
+    pub fn places(&self, kind: &Kind) -> impl Iterator<Item = usize> {
+        let mut last = None;
+        self.numbered(kind).map(|(number, ..)| number).filter(move |number| last.replace(*number) != Some(*number))
     }
 
     /// The same, with the places of the rules in the set.

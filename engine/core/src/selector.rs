@@ -107,6 +107,19 @@ impl Selector {
         }))
     }
 
+    /// Whether there are labels that fit both.
+    pub fn meets(&self, other: &Selector) -> bool {
+        let all = || self.requirements.iter().chain(&other.requirements);
+        all().all(|Requirement { key, .. }| {
+            let tests = || all().filter(|found| found.key == *key).map(|found| &found.test);
+            let named = || tests().flat_map(Test::values).map(String::as_str);
+            // One that nobody names: it is longer than each of them.
+            let other = named().collect::<String>() + "x";
+            let candidates = named().map(Some).chain([None, Some(&*other)]);
+            candidates.into_iter().any(|label| tests().all(|test| test.holds(label)))
+        })
+    }
+
     /// What is asked of labels.
     pub fn requirements(&self) -> impl Iterator<Item = &Requirement> {
         self.requirements.iter()
@@ -126,6 +139,14 @@ impl Test {
             Test::Exists => label.is_some(),
             Test::DoesNotExist => label.is_none(),
         }
+    }
+
+    fn values(&self) -> impl Iterator<Item = &String> {
+        let values = match self {
+            Test::In(values) | Test::NotIn(values) => Some(values),
+            Test::Exists | Test::DoesNotExist => None,
+        };
+        values.into_iter().flatten()
     }
 
     /// The test of an operator of Kubernetes.
@@ -191,6 +212,38 @@ mod tests {
         check(r#"{}"#, r#"{"app":"web"}"#, Ok(true));
         check(r#"{"matchLabels":{"app":"api"}}"#, r#"{"app":"api"}"#, Ok(true));
         check(r#"{"matchLabels":{"app":"api"}}"#, r#"{}"#, Ok(false));
+    }
+
+    #[test]
+    fn two_selectors_meet_where_some_labels_fit_both() {
+        let values = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<BTreeSet<_>>();
+        let mut tests = vec![Test::Exists, Test::DoesNotExist];
+        for names in [&["a"][..], &["b"], &["a", "b"]] {
+            tests.extend([Test::In(values(names)), Test::NotIn(values(names))]);
+        }
+        // Every test of one label, and every pair of them; `c` stands for all that nobody names.
+        let selector = |picked: &[&Test]| {
+            let one = |test: &&Test| Requirement { key: "app".to_owned(), test: (*test).clone() };
+            Selector::new(picked.iter().map(one))
+        };
+        let labels = [None, Some("a"), Some("b"), Some("c")];
+        let mut counts = [0, 0];
+        for one in &tests {
+            for other in &tests {
+                for third in &tests {
+                    let expected = labels.iter().any(|label| [one, other, third].iter().all(|test| test.holds(*label)));
+                    assert_eq!(
+                        selector(&[one, other]).meets(&selector(&[third])),
+                        expected,
+                        "{one:?} {other:?} {third:?}"
+                    );
+                    counts[usize::from(expected)] += 1;
+                }
+            }
+        }
+        assert!(counts.iter().all(|count| *count > 50), "{counts:?}");
+        let elsewhere = Selector::new([Requirement { key: "tier".to_owned(), test: Test::Exists }]);
+        assert!(selector(&[&Test::DoesNotExist]).meets(&elsewhere) && Selector::default().meets(&elsewhere));
     }
 
     #[test]

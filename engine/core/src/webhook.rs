@@ -92,6 +92,11 @@ pub const PROBE_LABEL: &str = "portal.io/probe";
 /// The annotation of that Lease with what has to come back.
 pub const NONCE_ANNOTATION: &str = "portal.io/nonce";
 
+/// What an engine says to a probe, before its version.
+pub fn probe_answer(instance: &str, nonce: &str) -> String {
+    format!("portal {instance} answers {nonce} as ")
+}
+
 /// The path for rules of Portal themselves.
 pub const OWN_RULES_PATH: &str = "/validate-rules";
 

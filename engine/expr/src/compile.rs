@@ -9,11 +9,13 @@ mod booleans;
 mod calls;
 mod constants;
 mod contradictions;
+mod decided;
 mod defaults;
 mod divisors;
 mod either;
 mod elsewhere;
 mod empties;
+mod ends;
 mod everything;
 mod fallbacks;
 mod filled;
@@ -26,37 +28,42 @@ mod lacking;
 mod members;
 mod nil;
 mod operators;
+mod partial;
 mod patterns;
 mod ports;
 mod predicates;
 mod readings;
+mod remainder;
 mod reversed;
 mod selectors;
 #[cfg(test)]
 mod tests;
 mod through;
 mod unfound;
+mod vacuous;
 mod wildcards;
 mod words;
 
 use crate::{
-    ast::{Id, Kind as Syntax, Tree},
+    ast::{Id, Kind as Syntax, Node, Tree},
     error::{Error, Phase},
     facts::{Compared, Facts, Read},
-    limits::MAX_NESTING,
-    parse::parse,
+    limits::{MAX_NESTING, MAX_SOURCE},
+    parse::{self, parse},
     print::written,
     program::{CallSite, Constant, Kind, Op, Program},
-    schema::{Filled, FilledList, Schema, Shape, Slot},
+    schema::{Filled, FilledList, Schema, Shape, Siblings, Slot},
     types::Type,
     warning::Warning,
 };
 
+pub use self::advice::map_meant;
 use self::{
     fallbacks::Replaceable,
     form::{Entry, Form},
     guards::{Asked, Way},
     known::Known,
+    remainder::Remaining,
     unfound::Unsure,
 };
 
@@ -82,11 +89,77 @@ pub fn compile_condition(source: &str, schema: &Schema, mode: Mode) -> Result<Pr
     compile_as(source, schema, mode, true)
 }
 
+/// Compiles an expression as [`compile_condition`] does, and others that stand behind the variables which it declares first. What uses none
+/// of them, calls the host or cannot be compiled is left to the caller: for that the declarations are there as text.
+pub fn compile_condition_and(
+    source: &str,
+    behind: &[&str],
+    schema: &Schema,
+    mode: Mode,
+) -> Result<(Program, Vec<Option<Program>>), Error> {
+    let mut tree = parse(source)?;
+    let condition = compile_tree(source, &tree, schema, mode, true)?;
+    let mut declared = Vec::new();
+    while let Syntax::Let { name, value, body } = tree.kind(tree.root) {
+        declared.push(Declared { name, value: *value, at: tree.node(tree.root).at });
+        tree.root = *body;
+    }
+    // What is declared was read first, and nothing else of the condition matters to what stands behind it.
+    tree.nodes.truncate(declared.last().map_or(0, |declared| declared.value.0 as usize + 1));
+    let behind = behind.iter().map(|text| compile_behind(source, &mut tree, &declared, text, schema, mode)).collect();
+    Ok((condition, behind))
+}
+
+/// A variable that a condition declares before anything else.
+struct Declared<'s> {
+    name: &'s str,
+    value: Id,
+    at: u32,
+}
+
+/// Above this number of nodes declarations are long, and take as long as they do.
+const MAX_SHARED: usize = 1000;
+
+fn compile_behind<'s>(
+    source: &str,
+    tree: &mut Tree<'s>,
+    declared: &[Declared<'s>],
+    text: &'s str,
+    schema: &Schema,
+    mode: Mode,
+) -> Option<Program> {
+    let (count, length) = (tree.nodes.len(), source.len() + 1 + text.len());
+    let uses_one = declared.iter().any(|declared| text.contains(declared.name));
+    if !uses_one || count > MAX_SHARED || length > MAX_SOURCE / 2 {
+        return None;
+    }
+    let body = parse::append(tree, text, source.len() as u32 + 1, declared.len());
+    let program = body.and_then(|body| {
+        tree.root = declared.iter().rev().fold(body, |body, Declared { name, value, at }| {
+            tree.nodes.push(Node { kind: Syntax::Let { name, value: *value, body }, at: *at });
+            Id(tree.nodes.len() as u32 - 1)
+        });
+        compile_tree(&format!("{source}\n{text}"), tree, schema, mode, false).ok()
+    });
+    tree.nodes.truncate(count);
+    let program = program.filter(|program| program.calls.is_empty());
+    program.map(|program| Program { compared: Vec::new(), ..program })
+}
+
 fn compile_as(source: &str, schema: &Schema, mode: Mode, is_condition: bool) -> Result<Program, Error> {
-    let tree = parse(source)?;
+    compile_tree(source, &parse(source)?, schema, mode, is_condition)
+}
+
+fn compile_tree(
+    source: &str,
+    tree: &Tree<'_>,
+    schema: &Schema,
+    mode: Mode,
+    is_condition: bool,
+) -> Result<Program, Error> {
     let mut compiler = Compiler {
         source,
-        tree: &tree,
+        tree,
         schema,
         strict: mode == Mode::Strict,
         variables: Vec::new(),
@@ -103,6 +176,11 @@ fn compile_as(source: &str, schema: &Schema, mode: Mode, is_condition: bool) -> 
         compared: Vec::new(),
         replaceable: Vec::new(),
         filled: Vec::new(),
+        open_lists: Vec::new(),
+        of_all: Vec::new(),
+        remaining: Vec::new(),
+        indexed: Vec::new(),
+        beside: Vec::new(),
         defaulted: Vec::new(),
         facts: Facts::default(),
         calls: Vec::new(),
@@ -123,6 +201,13 @@ fn compile_as(source: &str, schema: &Schema, mode: Mode, is_condition: bool) -> 
     compiler.facts.unfound = compiler.unfound();
     compiler.facts.substituted = compiler.substituted();
     compiler.warn_of_filled();
+    compiler.warn_of_open_lists();
+    compiler.warn_of_remainders();
+    compiler.warn_of_vacuous();
+    if is_condition {
+        compiler.warn_of_indices();
+        compiler.warn_of_siblings();
+    }
     compiler.warn_of_lacking();
     let Compiler { strict, declared, roots, compared, mut facts, calls, warnings, .. } = compiler;
     facts.finish();
@@ -136,7 +221,7 @@ fn compile_as(source: &str, schema: &Schema, mode: Mode, is_condition: bool) -> 
         facts,
         compared,
         warnings,
-        declarations: if is_condition { declarations(&tree).into() } else { Box::default() },
+        declarations: if is_condition { declarations(tree).into() } else { Box::default() },
     })
 }
 
@@ -190,6 +275,16 @@ struct Compiler<'s> {
     replaceable: Vec<Replaceable>,
     /// The lists that Kubernetes fills in where they are empty.
     filled: Vec<(Id, &'static FilledList)>,
+    /// The lists that stand for everything where they are empty.
+    open_lists: Vec<(Id, &'static str)>,
+    /// The lists of whose elements something is asked of all, and which may be empty.
+    of_all: Vec<Id>,
+    /// The lists beside which there is something for the rest, and fields of their elements.
+    remaining: Vec<Remaining>,
+    /// Elements of lists of objects that are chosen by their places, and the lists.
+    indexed: Vec<(Id, Id)>,
+    /// The lists beside which there are others of the same.
+    beside: Vec<(Id, &'static Siblings)>,
     /// The fields that read as something where they are missing.
     defaulted: Vec<(Id, Filled)>,
     facts: Facts,
@@ -262,10 +357,12 @@ impl<'s> Compiler<'s> {
         }
         let typed = self.dispatch(id);
         self.height -= 1;
+        let mut typed = typed?;
         if self.unchecked == 0 {
-            return typed.map(|typed| self.settled(id, typed));
+            self.settle(id, &mut typed);
+            return Ok(typed);
         }
-        let Typed { op, known } = typed?;
+        let Typed { op, known } = typed;
         // The origin is dropped here, so that nobody further up could note that it is read.
         if let Some(origin) = known.origin {
             self.facts.read(origin);
@@ -274,9 +371,8 @@ impl<'s> Compiler<'s> {
     }
 
     /// What is known of a value, with what conditions have found to be there.
-    fn settled(&self, id: Id, mut typed: Typed<'s>) -> Typed<'s> {
+    fn settle(&self, id: Id, typed: &mut Typed<'s>) {
         typed.known.may_be_nil = typed.known.may_be_nil && (self.strict || !self.is_present(id));
-        typed
     }
 
     /// Compiles something that Go does not check when what it belongs to is unknown.

@@ -63,6 +63,8 @@ enum Doubt {
     Required,
     /// It is missing, and had to be another text: `x != "windows"` is how people leave something out.
     LeftOut,
+    /// It is a text that has not what was looked for in it.
+    Unlike,
 }
 
 /// What is told of a part of an expression, the decisive observation first.
@@ -104,6 +106,8 @@ enum Meaning<'a> {
     Op(&'a Op),
     /// A part of an element, which is called so.
     Named(String),
+    /// What a lookup was to find that was made for an element. It is called so, and is not there.
+    Absent(String),
 }
 
 struct Explanation<'a, 'm> {
@@ -199,15 +203,16 @@ impl<'a> Explanation<'a, '_> {
                 let facts = self.observe(needle, place);
                 if truth { facts } else { doubted(facts, Doubt::LeftOut) }
             }
-            Kind::Matches { subject, pattern } => self.observe_all([&**subject, pattern], place),
-            Kind::MatchesConstant { subject, .. } => self.observe(subject, place),
-            Kind::Text { subject, part, .. } => self.observe_all([&**subject, part], place),
+            Kind::Matches { subject, pattern: part } | Kind::Text { subject, part, .. } => {
+                unlike(self.observe_all([&**subject, part], place), truth)
+            }
+            Kind::MatchesConstant { subject, .. } => unlike(self.observe(subject, place), truth),
             Kind::Predicate { predicate, collection, body: Some(body), .. } => {
                 self.explain_predicate(*predicate, (collection, body), truth, op, place)
             }
             // What was asked about says more than the answer.
             Kind::Builtin { builtin, arguments } if builtin.asks() || builtin.name == "glob" => {
-                self.observe_all(arguments, place)
+                unlike(self.observe_all(arguments, place), truth)
             }
             Kind::Call { site, arguments } if !self.is_lookup(*site) => self.observe_all(arguments, place),
             _ => self.observe(op, place),
@@ -216,11 +221,13 @@ impl<'a> Explanation<'a, '_> {
 
     /// Notes what a variable stands for. The evaluation that found the whole to be true may have set it to something else since.
     fn declare(&mut self, variable: u16, value: &'a Op, place: Place<'_, 'a>) {
-        let _ = self.value(value, place);
+        let found = self.value(value, place);
         self.variables[usize::from(variable)] = if place.item.is_none() || self.is_constant(value, place) {
             Meaning::Op(value)
         } else {
-            self.describe(value, place).map_or(Meaning::Unknown, Meaning::Named)
+            let is_absent = found.is_some_and(|found| found.is_nil()) && self.is_found(self.behind_names(value));
+            let meaning = if is_absent { Meaning::Absent } else { Meaning::Named };
+            self.describe(value, place).map_or(Meaning::Unknown, meaning)
         };
     }
 
@@ -288,8 +295,9 @@ impl<'a> Explanation<'a, '_> {
             _ => {
                 let mut facts = self.observe(op, place);
                 for fact in &mut facts {
-                    // A list or a map of nothing is as good as none.
-                    if is_missing && fact.value.is_empty() && fact.seen == Seen::Field {
+                    // A list or a map of nothing is as good as none, unless somebody has written it.
+                    let is_written = matches!(fact.value, Value::Node(_));
+                    if is_missing && fact.value.is_empty() && fact.seen == Seen::Field && !is_written {
                         fact.value = Value::Nil;
                     }
                 }
@@ -328,8 +336,12 @@ fn behind<'a>(decisive: Facts<'a>, before: Facts<'a>) -> Facts<'a> {
     if is(&decisive, Doubt::LeftOut) && !before.is_empty() && is(&before, Doubt::Required) {
         return before;
     }
-    let before = before.into_iter().filter(|fact| fact.doubt != Doubt::LeftOut);
-    let before = before.map(|fact| Observation { is_aside: fact.is_aside || fact.doubt != Doubt::None, ..fact });
+    // Beside what is there and only had to be something else, such as a name, what is missing may be what matters.
+    let is_other = |fact: &Observation<'a>| fact.is_aside || matches!(fact.doubt, Doubt::Other | Doubt::Unlike);
+    let keeps_left_out = decisive.iter().all(is_other);
+    let before = before.into_iter().filter(|fact| fact.doubt != Doubt::LeftOut || keeps_left_out);
+    let is_aside = |fact: &Observation<'a>| fact.is_aside || !matches!(fact.doubt, Doubt::None | Doubt::Unlike);
+    let before = before.map(|fact| Observation { is_aside: is_aside(&fact), ..fact });
     decisive.into_iter().chain(before).collect()
 }
 
@@ -354,6 +366,13 @@ fn doubted(mut facts: Facts<'_>, missing: Doubt) -> Facts<'_> {
     for fact in facts.iter_mut().filter(|fact| fact.seen == Seen::Field) {
         fact.doubt = if fact.value.is_nil() { missing } else { Doubt::Other };
     }
+    facts
+}
+
+/// Of texts that something was looked for in, what those are that have it not.
+fn unlike(mut facts: Facts<'_>, is_like: bool) -> Facts<'_> {
+    let texts = facts.iter_mut().filter(|fact| fact.seen == Seen::Field && matches!(fact.value, Value::Text(_)));
+    texts.filter(|_| !is_like).for_each(|fact| fact.doubt = Doubt::Unlike);
     facts
 }
 

@@ -39,7 +39,7 @@ mod warning;
 
 pub use bumpalo::Bump as Arena;
 
-pub use compile::{Mode, compile, compile_condition};
+pub use compile::{Mode, compile, compile_condition, compile_condition_and, map_meant};
 pub use error::{Error, Phase, SourceLine};
 pub use explain::{Observation, Seen};
 pub use facts::{Absence, ArgumentShape, Compared, Facts, Read, Relation, Segment, Substituted, Unfound};
@@ -50,8 +50,8 @@ pub use machine::{Failure, Limit, Machine};
 pub use program::{CallSite, Program, Written};
 pub use reference::{FunctionReference, RULES_ONLY, functions};
 pub use schema::{
-    Among, Calls, ComputedId, Fallback, Field, Filled, FilledList, Function, FunctionId, Instead, Nil, Object,
-    ObjectId, Parameter, Root, Schema, Shape, Slot, Wildcard, Words,
+    Among, Calls, ComputedId, Fallback, Field, Fields, Filled, FilledList, Function, FunctionId, Instead, Meant, Nil,
+    Object, ObjectId, Parameter, Remainder, Root, Schema, Shape, Siblings, Slot, Wildcard, Words,
 };
 pub use suggest::nearest;
 pub use value::{Amount, Entry, Keys, Map, Moment, Network, Quantity, Time, Value, Version, Zone};

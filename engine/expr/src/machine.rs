@@ -209,7 +209,8 @@ impl<'a> Machine<'a> {
         match value {
             Value::Bool(value) => Ok(value),
             Value::Nil if !self.strict => Ok(false),
-            _ => Err(Failure::expected("a bool", value)),
+            _ if self.strict => Err(Failure::expected("a bool", value)),
+            _ => Err(Failure::not_bool(value)),
         }
     }
 
@@ -274,6 +275,19 @@ mod tests {
     fn in_rules_nil_is_false_and_empty() {
         check_nil(false, Ok(false), Ok(0));
         check_nil(true, Err("expected a bool, got nil"), Err("expected an array, got nil"));
+    }
+
+    #[test]
+    fn what_is_no_bool_is_told_with_how_to_ask_for_it() {
+        let arena = Bump::new();
+        for (strict, expected) in [
+            (false, "expected a bool, got string: ask whether it is there by `!= nil` or `== nil`"),
+            (true, "expected a bool, got string"),
+        ] {
+            let machine = Machine::new(&arena, &Limits::default(), Moment::default(), strict);
+            let told = machine.truth(Value::Text("a")).map_err(|failure| failure.to_string());
+            assert_eq!(told, Err(expected.to_owned()));
+        }
     }
 
     #[test]

@@ -20,7 +20,10 @@ pub(crate) use self::{
 use crate::{
     builtins::quoted,
     machine::{Failure, Machine},
-    value::{Amount, Network, Quantity, Value, Version},
+    value::{
+        Amount, Network, Quantity, Value, Version,
+        map::{Duplicates, Keys, Map},
+    },
 };
 
 /// Values that an operator does not take.
@@ -52,6 +55,15 @@ pub(crate) fn quantity<'a>(machine: &Machine<'a>, value: Value<'a>) -> Result<Va
             *place = quantity(machine, item)?;
         }
         return Ok(Value::List(list));
+    }
+    if let Some(fields) = value.fields() {
+        let sorted = fields.sorted(machine)?;
+        let entries = machine.fill(sorted.len(), (Value::Nil, Value::Nil))?;
+        for (entry, (key, value)) in entries.iter_mut().zip(sorted) {
+            machine.step(1)?;
+            *entry = (*key, quantity(machine, *value)?);
+        }
+        return Ok(Value::Map(Map::new(entries, Keys::Text, Duplicates::Last)));
     }
     let Some(amount) = amount_of(value) else { return Err(no_quantity(value)) };
     let text = if let Value::Text(text) = value { Some(text) } else { None };

@@ -48,6 +48,21 @@ fn read(source: &str, lenient: bool) -> Result<Tree<'_>, Error> {
     Ok(Tree { nodes: builder.nodes, root })
 }
 
+/// Parses an expression into the tree of another one, whose places are before `at`. Nothing comes of one that is wrong, or that is nested too
+/// deep below `level` others; what was added to the tree then is for the caller to remove.
+pub(crate) fn append<'s>(tree: &mut Tree<'s>, source: &'s str, at: u32, level: usize) -> Option<Id> {
+    nesting::check(source).ok()?;
+    let mut pairs = Grammar::parse(Rule::program, source).ok()?;
+    let count = tree.nodes.len();
+    let nodes = std::mem::take(&mut tree.nodes);
+    let mut builder = Builder { nodes, depths: vec![0; count], level, ..Builder::empty(source) };
+    let root = builder.sequence(pairs.next().expect("a program is a sequence"));
+    let root = root.ok().filter(|root| builder.depths[root.0 as usize] + level <= MAX_NESTING);
+    builder.nodes[count..].iter_mut().for_each(|node| node.at += at);
+    tree.nodes = builder.nodes;
+    root
+}
+
 #[derive(pest_derive::Parser)]
 #[grammar = "grammar.pest"]
 struct Grammar;
@@ -75,16 +90,13 @@ impl<'s> Builder<'s> {
     fn new(source: &'s str, lenient: bool) -> Self {
         // Most sources have fewer.
         let nodes = source.len() / 4;
-        Self {
-            source,
-            nodes: Vec::with_capacity(nodes),
-            depths: Vec::with_capacity(nodes),
-            made: 0,
-            visits: 0,
-            level: 0,
-            predicates: 0,
-            lenient,
-        }
+        let (nodes, depths) = (Vec::with_capacity(nodes), Vec::with_capacity(nodes));
+        Self { nodes, depths, lenient, ..Self::empty(source) }
+    }
+
+    fn empty(source: &'s str) -> Self {
+        let (nodes, depths) = (Vec::new(), Vec::new());
+        Self { source, nodes, depths, made: 0, visits: 0, level: 0, predicates: 0, lenient: !repair::LENIENT }
     }
 
     fn sequence(&mut self, pair: Pair<'s, Rule>) -> Result<Id, Error> {

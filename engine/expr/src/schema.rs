@@ -2,15 +2,21 @@
 //!
 //! A schema is data. Whoever embeds the language builds one once and compiles many expressions with it.
 
-use std::collections::{HashMap, HashSet};
+use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
+
+use foldhash::{HashMap, HashSet};
+
+mod missing;
+
+pub use self::missing::{Fallback, Filled, FilledList, Instead, Meant, Remainder, Siblings, Wildcard};
 
 /// Everything that an expression may name beside the builtins. A clone shares all but the roots, which are the least of it.
 #[derive(Clone, Debug, Default)]
 pub struct Schema {
     /// By their names. They are few.
-    roots: Vec<(String, Root)>,
+    roots: Vec<(Cow<'static, str>, Root)>,
     objects: Arc<Objects>,
     functions: Arc<HashMap<String, Function>>,
     hints: Arc<HashMap<String, Hint>>,
@@ -25,10 +31,20 @@ pub struct Schema {
     /// What fields are filled in with by a text that has computed fields: their names, that of the text, and the expression, with `{}` for
     /// what is before the names.
     worked_out: &'static [(&'static str, &'static str, &'static str)],
-    /// Fields among these that nobody fills in, by their names.
-    meant: &'static [&'static str],
-    /// Fields that stand for everything where they are missing: the names of their objects, and their own.
-    everything: &'static [(&'static str, &'static str)],
+    /// Fields that read as something where they are missing, and that are not filled in everywhere.
+    meant: &'static [Meant],
+    /// Fields that stand for everything where they are missing: the names of their objects, their own, and whether that matters both ways.
+    everything: &'static [(&'static str, &'static str, bool)],
+    /// Lists that stand for everything where they are empty: the names of their objects, their own, and what they let through then.
+    open_lists: &'static [(&'static str, &'static str, &'static str)],
+    /// Numbers and amounts that have no bound where they are missing: the names of their objects, and their own.
+    unbounded: &'static [(&'static str, &'static str)],
+    /// Lists beside which there are others of the same.
+    siblings: &'static [Siblings],
+    /// Lists whose first element counts more than others, by their names.
+    ranked: &'static [&'static str],
+    /// Lists beside which there is something that is for whatever none of their elements is for.
+    remainders: &'static [Remainder],
     /// Objects that are the same empty and missing: the names of the objects that they are fields of, and their own.
     empty_objects: Arc<HashSet<(&'static str, &'static str)>>,
     /// Objects that say the same by one of two fields: their names, and the fields.
@@ -44,81 +60,6 @@ pub struct Schema {
     slots: u16,
     /// Whether programs note what texts with computed fields are compared with.
     notes_compared: bool,
-}
-
-/// Fields that something else counts for where they are missing.
-#[derive(Clone, Copy, Debug)]
-pub struct Fallback {
-    /// The name of the object that they are fields of.
-    pub object: &'static str,
-    /// Their names.
-    pub fields: &'static [&'static str],
-    /// What counts then.
-    pub instead: Instead,
-}
-
-/// What counts where a field is missing.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Instead {
-    /// Another field of the same object.
-    Field(&'static str),
-    /// For a key of a map, the same key of another map of the same object.
-    Key(&'static str),
-    /// The same field of an object of the same name further out: beside the list of which the objects are elements.
-    Around {
-        /// The lists.
-        lists: &'static [&'static str],
-        /// The root that is an element of them.
-        element: &'static str,
-        /// Fields whose own fields are taken one by one.
-        merged: &'static [&'static str],
-    },
-}
-
-/// A list of texts in which one stands for everything.
-#[derive(Clone, Copy, Debug)]
-pub struct Wildcard {
-    /// The name of the list.
-    pub list: &'static str,
-    /// The text that stands for everything.
-    pub all: &'static str,
-    /// Whether it also stands for what is before a `/`: `*/exec` for `pods/exec`.
-    pub has_parts: bool,
-    /// Whether the list says what is taken away, so that who has everything in it has less.
-    pub takes_away: bool,
-}
-
-/// What a field reads as where it is missing.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Filled {
-    /// True or false.
-    Bool(bool),
-    /// A whole number.
-    Int(i64),
-    /// Text.
-    Text(&'static str),
-}
-
-impl fmt::Display for Filled {
-    /// As it is written in an expression.
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Filled::Bool(value) => write!(formatter, "{value}"),
-            Filled::Int(value) => write!(formatter, "{value}"),
-            Filled::Text(value) => write!(formatter, "{value:?}"),
-        }
-    }
-}
-
-/// A list that is filled in where it is empty.
-#[derive(Clone, Copy, Debug)]
-pub struct FilledList {
-    /// The name of the object that it is a field of.
-    pub object: &'static str,
-    /// Its name.
-    pub list: &'static str,
-    /// The texts that come into it, each with the field of the object that must not be empty for it, if there is one.
-    pub texts: &'static [(&'static str, Option<&'static str>)],
 }
 
 /// What is meant by a path that people write, and that there is not.
@@ -230,10 +171,13 @@ pub struct Object {
     /// What it is called in messages.
     pub name: String,
     /// The fields by name.
-    pub fields: HashMap<String, Field>,
+    pub fields: Fields,
     /// Whether an unknown field is anything rather than an error.
     pub open: bool,
 }
+
+/// Fields by their names: compiling a rule looks up each one that it reads.
+pub type Fields = HashMap<String, Field>;
 
 /// One field of an object.
 #[derive(Clone, Debug)]
@@ -260,7 +204,7 @@ pub struct Calls {
     /// The functions.
     pub functions: Arc<[Function]>,
     /// What they give behind a name of which more is known, in the order of the functions, and of those of `among` behind them.
-    pub results: Arc<HashMap<String, Vec<Shape>>>,
+    pub results: Arc<std::collections::HashMap<String, Vec<Shape>>>,
     /// What may be called of several names at once.
     pub among: Option<Among>,
 }
@@ -307,6 +251,8 @@ pub struct Parameter {
     pub nil: Nil,
     /// Fields without which an argument says nothing. What can never have them is refused.
     pub fields: &'static [&'static str],
+    /// Whether the host is told of a text that does not fit, and refuses it: it knows what the whole call should be.
+    pub takes_text: bool,
 }
 
 /// What becomes of an argument that may be nil, although it is given.
@@ -325,16 +271,16 @@ impl Schema {
     }
 
     /// Adds a root that may be nil, and returns the number by which the host will be asked for it.
-    pub fn add_root(&mut self, name: impl Into<String>, shape: Shape) -> Slot {
+    pub fn add_root(&mut self, name: impl Into<Cow<'static, str>>, shape: Shape) -> Slot {
         self.add(name.into(), shape, false)
     }
 
     /// Adds a root that always has a value.
-    pub fn add_required_root(&mut self, name: impl Into<String>, shape: Shape) -> Slot {
+    pub fn add_required_root(&mut self, name: impl Into<Cow<'static, str>>, shape: Shape) -> Slot {
         self.add(name.into(), shape, true)
     }
 
-    fn add(&mut self, name: String, shape: Shape, required: bool) -> Slot {
+    fn add(&mut self, name: Cow<'static, str>, shape: Shape, required: bool) -> Slot {
         let slot = Slot(self.slots);
         self.slots += 1;
         self.roots.retain(|(known, _)| *known != name);
@@ -362,7 +308,7 @@ impl Schema {
     }
 
     /// Gives an object that was added before its fields, for objects that refer to each other.
-    pub fn set_fields(&mut self, id: ObjectId, fields: HashMap<String, Field>) {
+    pub fn set_fields(&mut self, id: ObjectId, fields: Fields) {
         let Objects { list, computed, maps } = Arc::make_mut(&mut self.objects);
         let object = &mut list[id.0 as usize];
         // An object without any other field is text.
@@ -422,170 +368,6 @@ impl Schema {
         self.notes_compared
     }
 
-    /// Says what counts where fields are missing that something else stands in for.
-    pub fn set_fallbacks(&mut self, fallbacks: &'static [Fallback]) {
-        self.fallbacks = fallbacks;
-    }
-
-    /// What counts where a field of an object of this name is missing.
-    pub(crate) fn fallback_of(&self, object: &str, field: &str) -> Option<Instead> {
-        let is_meant = |fallback: &&Fallback| fallback.object == object && fallback.fields.contains(&field);
-        self.fallbacks.iter().find(is_meant).map(|fallback| fallback.instead)
-    }
-
-    /// Says which lists are filled in where they are empty.
-    pub fn set_filled_lists(&mut self, lists: &'static [FilledList]) {
-        self.filled_lists = lists;
-    }
-
-    /// What an empty list of this name is filled with in an object of this name.
-    pub(crate) fn filled_list(&self, object: &str, list: &str) -> Option<&'static FilledList> {
-        self.filled_lists.iter().find(|filled| filled.object == object && filled.list == list)
-    }
-
-    /// Says what fields read as where they are missing: the name of their object, their own, and what it is. Whoever asks whether one is
-    /// missing is told so all the same.
-    pub fn set_filled(&mut self, filled: impl IntoIterator<Item = (&'static str, &'static str, Filled)>) {
-        let mut by_name: HashMap<&'static str, Vec<(&'static str, Filled)>> = HashMap::new();
-        for (object, field, value) in filled {
-            by_name.entry(field).or_default().push((object, value));
-        }
-        self.filled = Arc::new(by_name);
-    }
-
-    /// Says which of these fields nobody fills in: they only mean that, and may be missing from what is stored.
-    pub fn set_meant(&mut self, fields: &'static [&'static str]) {
-        self.meant = fields;
-    }
-
-    /// Whether fields of this name are only taken for what they read as.
-    pub(crate) fn is_meant(&self, field: &str) -> bool {
-        self.meant.contains(&field)
-    }
-
-    /// What fields of this name read as where they are missing, by the names of their objects.
-    pub(crate) fn filled_of(&self, field: &str) -> &[(&'static str, Filled)] {
-        self.filled.get(field).map(Vec::as_slice).unwrap_or_default()
-    }
-
-    /// Says what fields are filled in with by a text that has computed fields: their names, that of the text, and the expression, with `{}` for
-    /// what is before the names.
-    pub fn set_worked_out(&mut self, fields: &'static [(&'static str, &'static str, &'static str)]) {
-        self.worked_out = fields;
-    }
-
-    /// The text by which a field of this name is filled in, and the expression.
-    pub(crate) fn worked_out(&self, field: &str) -> Option<(&'static str, &'static str)> {
-        self.worked_out.iter().find(|(name, ..)| *name == field).map(|(_, text, expression)| (*text, *expression))
-    }
-
-    /// Says which fields stand for everything where they are missing: the name of their object, and their own.
-    pub fn set_everything(&mut self, fields: &'static [(&'static str, &'static str)]) {
-        self.everything = fields;
-    }
-
-    /// Whether a field of this name stands for everything where it is missing, in an object of this name or in any.
-    pub(crate) fn is_all_without(&self, object: Option<&str>, field: &str) -> bool {
-        self.everything.iter().any(|(of, name)| *name == field && object.is_none_or(|object| object == *of))
-    }
-
-    /// Says which objects are the same empty and missing: the name of the object that they are a field of, and their own.
-    pub fn set_empty_objects(&mut self, fields: impl IntoIterator<Item = (&'static str, &'static str)>) {
-        self.empty_objects = Arc::new(fields.into_iter().collect());
-    }
-
-    /// Whether a field is an object that is the same empty and missing.
-    pub(crate) fn is_empty_object(&self, object: &str, field: &str) -> bool {
-        self.empty_objects.contains(&(object, field))
-    }
-
-    /// Says which objects say the same by one of two fields, such as a port by its number or by its name.
-    pub fn set_either_fields(&mut self, fields: &'static [(&'static str, [&'static str; 2])]) {
-        self.either_fields = fields;
-    }
-
-    /// Whether some object may have another field in the place of one of this name.
-    pub(crate) fn is_either_field(&self, field: &str) -> bool {
-        self.either_fields.iter().any(|(_, fields)| fields.contains(&field))
-    }
-
-    /// The field that an object of this name may have in the place of another one.
-    pub(crate) fn other_field(&self, object: &str, field: &str) -> Option<&'static str> {
-        let (_, [one, other]) = self.either_fields.iter().find(|(of, _)| *of == object)?;
-        match field {
-            _ if field == *one => Some(other),
-            _ if field == *other => Some(one),
-            _ => None,
-        }
-    }
-
-    /// Says what fields that are any text count as where they are missing: the name of their object, their own, and the text.
-    pub fn set_text_defaults(&mut self, defaults: &'static [(&'static str, &'static str, &'static str)]) {
-        self.text_defaults = defaults;
-    }
-
-    /// What a field of an object of this name that is any text counts as where it is missing.
-    pub(crate) fn text_default_of(&self, object: &str, field: &str) -> Option<&'static str> {
-        let is_meant = |(of, name, _): &&(&str, &str, &str)| (*of, *name) == (object, field);
-        self.text_defaults.iter().find(is_meant).map(|(.., text)| *text)
-    }
-
-    /// Says what fields that are numbers count as where they are missing, by their names. With the name of the object's own field
-    /// before it, such as `scaleDown.seconds`, it is of that object alone.
-    pub fn set_defaults(&mut self, defaults: impl IntoIterator<Item = (&'static str, &'static str)>) {
-        self.defaults = Arc::new(defaults.into_iter().collect());
-    }
-
-    /// What a field that is a number counts as where it is missing.
-    pub(crate) fn default_of(&self, field: &str) -> Option<&'static str> {
-        self.defaults.get(field).copied()
-    }
-
-    /// Says which objects count as there where they are left out, by the names of their fields: what is asked of them is asked of everything.
-    pub fn set_implied(&mut self, fields: &'static [&'static str]) {
-        self.implied = fields;
-    }
-
-    /// Whether an object counts as there where it is left out.
-    pub(crate) fn is_implied(&self, field: &str) -> bool {
-        self.implied.contains(&field)
-    }
-
-    /// Says what fields that are one of a few texts count as where they are missing, by their names. None: it depends on other fields.
-    /// Of fields that share a name each has the one that it can be.
-    pub fn set_word_defaults(&mut self, defaults: &'static [(&'static str, Option<&'static str>)]) {
-        self.word_defaults = defaults;
-    }
-
-    /// What a field that is one of these texts counts as where it is missing. `Some(None)`: it depends on other fields.
-    pub(crate) fn word_default_of(&self, field: &str, words: &[&str]) -> Option<Option<&'static str>> {
-        let is_meant =
-            |(name, word): &&(&str, Option<&str>)| *name == field && word.is_none_or(|word| words.contains(&word));
-        self.word_defaults.iter().find(is_meant).map(|(_, word)| *word)
-    }
-
-    /// Says what fields that are true or false count as where they are missing, by their names: all others count as false. None: it depends
-    /// on other fields.
-    pub fn set_truth_defaults(&mut self, defaults: &'static [(&'static str, Option<bool>)]) {
-        self.truth_defaults = Some(defaults);
-    }
-
-    /// What a field that is true or false counts as where it is missing, if the host has said so. `Some(None)`: it depends on other fields.
-    pub(crate) fn truth_default_of(&self, field: &str) -> Option<Option<bool>> {
-        let named = self.truth_defaults?.iter().find(|(name, _)| *name == field);
-        Some(named.map_or(Some(false), |(_, default)| *default))
-    }
-
-    /// Says in which lists a text stands for everything.
-    pub fn set_wildcards(&mut self, lists: &'static [Wildcard]) {
-        self.wildcards = lists;
-    }
-
-    /// What stands for everything in a list of this name.
-    pub(crate) fn wildcard(&self, list: &str) -> Option<&'static Wildcard> {
-        self.wildcards.iter().find(|wildcard| wildcard.list == list)
-    }
-
     /// What is meant by exactly this path.
     pub(crate) fn hint(&self, path: &str) -> Option<&Hint> {
         self.hints.get(path)
@@ -618,7 +400,7 @@ impl Schema {
 
     /// The names of all roots.
     pub fn root_names(&self) -> impl Iterator<Item = &str> {
-        self.roots.iter().map(|(name, _)| name.as_str())
+        self.roots.iter().map(|(name, _)| &**name)
     }
 
     /// The names of all functions.

@@ -1,12 +1,10 @@
 //! A small host for tests: a pod, a root of unknown shape, and a root that can only be called through.
 
-use std::collections::HashMap;
-
 use portal_document::{Document, Options};
 
 use crate::{
-    Among, Arena, Calls, ComputedId, Failure, Field, Function, FunctionId, Host, Limits, Machine, Mode, Moment, Nil,
-    Object, Parameter, Program, Schema, Shape, Slot, Value, compile,
+    Among, Arena, Calls, ComputedId, Failure, Field, Fields, Function, FunctionId, Host, Limits, Machine, Mode, Moment,
+    Nil, Object, Parameter, Program, Schema, Shape, Slot, Value, compile,
 };
 
 pub(crate) struct Pod {
@@ -31,12 +29,12 @@ impl Pod {
         let mut schema = Schema::new();
         let image = schema.add_object(Object {
             name: "an image".to_owned(),
-            fields: HashMap::from([("tag".to_owned(), Field::computed(Shape::Text, ComputedId(0)))]),
+            fields: Fields::from_iter([("tag".to_owned(), Field::computed(Shape::Text, ComputedId(0)))]),
             open: false,
         });
         let container = schema.add_object(Object {
             name: "a container".to_owned(),
-            fields: HashMap::from([
+            fields: Fields::from_iter([
                 ("image".to_owned(), Field::optional(Shape::TextWith(image))),
                 ("privileged".to_owned(), Field::optional(Shape::Bool)),
                 ("user".to_owned(), Field::optional(Shape::Int)),
@@ -58,6 +56,7 @@ impl Pod {
             required,
             nil: Nil::Passed,
             fields: &[],
+            takes_text: false,
         };
         schema.add_root(
             "cluster",
@@ -100,7 +99,7 @@ impl Pod {
         });
         let spec = schema.add_object(Object {
             name: "a spec".to_owned(),
-            fields: HashMap::from([
+            fields: Fields::from_iter([
                 ("containers".to_owned(), Field::optional(Shape::list(Shape::Object(container)))),
                 ("name".to_owned(), Field::optional(Shape::Text)),
                 ("priority".to_owned(), Field::optional(Shape::Int)),

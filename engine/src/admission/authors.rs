@@ -6,19 +6,22 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::{StreamExt as _, stream};
-use k8s_openapi::api::authorization::v1::{ResourceAttributes, SubjectAccessReview, SubjectAccessReviewSpec};
 use kube::{
-    Api, Client,
-    api::PostParams,
+    Client,
     core::{Selector, SelectorExt as _},
 };
-use portal_cluster::{rules::snapshot::InForce, watch::explain};
+use portal_cluster::{
+    access::{Subject, is_allowed},
+    rules::snapshot::InForce,
+};
 use portal_core::{
     authoring::Draft,
     decide::response::response,
     language::ExprEngine,
-    requirements::Permission,
+    layers::Layers,
+    requirements::{Permission, Requirements},
     review::{ReviewError, request_of},
+    rule::RuleSet,
 };
 use portal_document::Node;
 use serde_json::Value;
@@ -50,6 +53,8 @@ pub struct AuthorSettings {
     pub rules_per_namespace: usize,
     /// The labels of the rules that the instance takes.
     pub rule_selector: Selector,
+    /// Who grants what rules need. Nobody is told what cannot be granted if that is not known.
+    pub granter: Option<String>,
 }
 
 /// What happens if the author of a rule may not do what the rule does.
@@ -61,15 +66,6 @@ pub enum AuthorCheck {
     Enforce,
     /// Nobody asks.
     Off,
-}
-
-/// What is known of the one who writes.
-#[derive(Clone, Debug, Default)]
-struct User {
-    name: String,
-    uid: Option<String>,
-    groups: Vec<String>,
-    extra: BTreeMap<String, Vec<String>>,
 }
 
 /// How long all questions about an author may take together. Less than the API server waits for the answer.
@@ -91,9 +87,10 @@ impl Authors {
         let snapshot = self.in_force.now();
         let is_taken = |labels: &BTreeMap<String, String>| self.settings.rule_selector.matches(labels);
         let draft = Draft::of(document.root(), &is_taken, &snapshot.kinds, &ExprEngine)?;
-        let user = User::of(request_of(document.root())?)?;
+        let user = author(request_of(document.root())?)?;
         let mut warnings = draft.findings();
         let mut refusal = self.is_one_too_many(&draft);
+        warnings.extend(self.not_granted(&draft).await);
         if draft.is_changed && refusal.is_none() && self.settings.check != AuthorCheck::Off {
             let missing = self.missing(&draft, &user).await;
             match self.settings.check {
@@ -122,8 +119,34 @@ impl Authors {
         })
     }
 
+    /// What the engine may not do for a rule, and nobody will grant it by themselves. What cannot be found out is not told: the status of the
+    /// rule tells it later.
+    async fn not_granted(&self, draft: &Draft) -> Option<String> {
+        let granter = Subject { name: self.settings.granter.clone()?, ..Subject::default() };
+        let rules = RuleSet::new(vec![draft.rule.clone()?]);
+        let needs = Requirements::of(&rules, Layers { admission: true, ..Layers::default() }).grants();
+        let questions = needs.keys().map(|(permission, namespace)| {
+            let (permission, namespace, granter) = (permission.clone(), namespace.clone(), &granter);
+            async move {
+                let _permit = self.questions.acquire().await;
+                let may = async |subject| is_allowed(&self.client, subject, &permission, namespace.as_deref()).await;
+                let is_lacking = may(None).await == Ok(false) && may(Some(granter)).await == Ok(false);
+                is_lacking.then(|| words(&permission, namespace.as_deref()))
+            }
+        });
+        let answers = stream::iter(questions.collect::<Vec<_>>()).buffered(AT_A_TIME).collect::<Vec<_>>();
+        let lacks: Vec<String> = tokio::time::timeout(DEADLINE, answers).await.ok()?.into_iter().flatten().collect();
+        let lacks = lacks.join(", ");
+        (!lacks.is_empty()).then(|| {
+            format!(
+                "the rule takes effect only when somebody has granted what the engine may not do for it: {lacks}; its condition \
+                 PermissionGranted says what to apply"
+            )
+        })
+    }
+
     /// What the author may not do, or cannot be asked about, a line each.
-    async fn missing(&self, draft: &Draft, user: &User) -> Vec<String> {
+    async fn missing(&self, draft: &Draft, user: &Subject) -> Vec<String> {
         let questions: Vec<_> = draft.needs.iter().map(|need| self.ask(user, need)).collect();
         // In their order, so that a rule is told the same twice.
         let answers = stream::iter(questions).buffered(AT_A_TIME).collect::<Vec<_>>();
@@ -134,46 +157,17 @@ impl Authors {
     }
 
     /// Why the author may not do something, if that is so.
-    async fn ask(&self, user: &User, (permission, namespace): &(Permission, Option<String>)) -> Option<String> {
-        let allowed = self.is_allowed(user, permission, namespace.as_deref()).await;
+    async fn ask(&self, user: &Subject, (permission, namespace): &(Permission, Option<String>)) -> Option<String> {
+        // An error would say that it was closed, and nobody does that.
+        let permit = self.questions.acquire().await;
+        let allowed = is_allowed(&self.client, Some(user), permission, namespace.as_deref()).await;
+        drop(permit);
         let name = words(permission, namespace.as_deref());
         match allowed {
             Ok(true) => None,
             Ok(false) => Some(format!("{} may not {name}, which the rule does for them", user.name)),
             Err(error) => Some(format!("whether {} may {name} is not known: {error}", user.name)),
         }
-    }
-
-    async fn is_allowed(&self, user: &User, permission: &Permission, namespace: Option<&str>) -> Result<bool, String> {
-        let (resource, subresource) = match permission.resource.split_once('/') {
-            Some((resource, subresource)) => (resource, Some(subresource.to_owned())),
-            None => (permission.resource.as_str(), None),
-        };
-        let review = SubjectAccessReview {
-            spec: SubjectAccessReviewSpec {
-                user: Some(user.name.clone()),
-                uid: user.uid.clone(),
-                groups: Some(user.groups.clone()),
-                extra: Some(user.extra.clone()),
-                resource_attributes: Some(ResourceAttributes {
-                    group: Some(permission.group.clone()),
-                    version: Some("*".to_owned()),
-                    resource: Some(resource.to_owned()),
-                    subresource,
-                    verb: Some(permission.verb.to_owned()),
-                    namespace: namespace.map(str::to_owned),
-                    ..ResourceAttributes::default()
-                }),
-                ..SubjectAccessReviewSpec::default()
-            },
-            ..SubjectAccessReview::default()
-        };
-        let api: Api<SubjectAccessReview> = Api::all(self.client.clone());
-        // An error would say that it was closed, and nobody does that.
-        let _permit = self.questions.acquire().await;
-        let answer = api.create(&PostParams::default(), &review).await;
-        let answer = answer.map_err(|error| explain("create", "subjectaccessreviews.authorization.k8s.io", &error))?;
-        Ok(answer.status.is_some_and(|status| status.allowed))
     }
 }
 
@@ -190,26 +184,23 @@ fn enforced(draft: &Draft, missing: &[String]) -> Option<String> {
 
 /// What somebody does, in words.
 fn words(permission: &Permission, namespace: Option<&str>) -> String {
-    let Permission { group, resource, verb } = permission;
-    let group = if group.is_empty() { String::new() } else { format!(".{group}") };
     let place = namespace.map_or_else(|| "in the whole cluster".to_owned(), |name| format!("in namespace {name}"));
-    format!("{verb} {resource}{group} {place}")
+    format!("{} {} {place}", permission.verb, permission.name())
 }
 
-impl User {
-    fn of(request: Node<'_>) -> Result<User, ReviewError> {
-        let info = request.get_str("userInfo").ok_or(ReviewError::Field("request.userInfo"))?;
-        let text = |name: &str| info.get_str(name).and_then(Node::as_str).map(str::to_owned);
-        let list = |node: Node<'_>| -> Vec<String> {
-            let items = node.as_array().into_iter().flat_map(|items| items.iter());
-            items.filter_map(|item| item.as_str().map(str::to_owned)).collect()
-        };
-        let extra = info.get_str("extra").and_then(Node::as_object).into_iter().flat_map(|extra| extra.iter());
-        Ok(User {
-            name: text("username").ok_or(ReviewError::Field("request.userInfo.username"))?,
-            uid: text("uid"),
-            groups: info.get_str("groups").map(list).unwrap_or_default(),
-            extra: extra.map(|(key, values)| (key.to_owned(), list(values))).collect(),
-        })
-    }
+/// The one who writes.
+fn author(request: Node<'_>) -> Result<Subject, ReviewError> {
+    let info = request.get_str("userInfo").ok_or(ReviewError::Field("request.userInfo"))?;
+    let text = |name: &str| info.get_str(name).and_then(Node::as_str).map(str::to_owned);
+    let list = |node: Node<'_>| -> Vec<String> {
+        let items = node.as_array().into_iter().flat_map(|items| items.iter());
+        items.filter_map(|item| item.as_str().map(str::to_owned)).collect()
+    };
+    let extra = info.get_str("extra").and_then(Node::as_object).into_iter().flat_map(|extra| extra.iter());
+    Ok(Subject {
+        name: text("username").ok_or(ReviewError::Field("request.userInfo.username"))?,
+        uid: text("uid"),
+        groups: info.get_str("groups").map(list).unwrap_or_default(),
+        extra: extra.map(|(key, values)| (key.to_owned(), list(values))).collect(),
+    })
 }

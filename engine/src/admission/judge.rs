@@ -23,7 +23,7 @@ use serde_json::Value;
 use super::namespaces::Namespaces;
 use crate::{
     cache::{answers::Answers, fresh::Fresh, keeper::Caches},
-    sinks::About,
+    sinks::{About, alertmanager::owner},
 };
 
 /// How reviews are judged.
@@ -67,8 +67,19 @@ pub struct Judged {
     pub decision: Decision,
     /// What came of the rules, and which they were, if any was asked.
     pub evaluated: Option<(Arc<Snapshot>, Evaluation)>,
+    /// What was refused, if anything was.
+    pub refused: Option<Subject>,
     /// What it was about.
     pub about: About,
+}
+
+/// What a request is about, for whoever is alerted.
+#[derive(Debug)]
+pub struct Subject {
+    /// The kind.
+    pub kind: String,
+    /// Who the object belongs to.
+    pub owner: String,
 }
 
 /// Why there is an answer.
@@ -156,8 +167,12 @@ impl Judge {
         let (evaluation, decision) = self.decide(&snapshot, &event, namespace.as_ref(), begin).await;
         let outcome = if decision.is_allowed() { Outcome::Allowed } else { Outcome::Denied };
         let answer = decision.response(&about.uid);
+        let refused = (outcome == Outcome::Denied).then(|| Subject {
+            kind: event.kind.kind.clone(),
+            owner: event.judged().and_then(owner).unwrap_or_else(|| event.name.to_owned()),
+        });
         drop(review);
-        Ok(Judged { answer, outcome, decision, evaluated: Some((snapshot, evaluation)), about })
+        Ok(Judged { answer, outcome, decision, evaluated: Some((snapshot, evaluation)), refused, about })
     }
 
     /// Judges again and again, until all is read that rules ask for.
@@ -268,7 +283,7 @@ impl About {
     /// The answer for what no rule is asked about.
     fn unjudged(self, outcome: Outcome) -> Judged {
         let decision = Decision::default();
-        Judged { answer: decision.response(&self.uid), outcome, decision, evaluated: None, about: self }
+        Judged { answer: decision.response(&self.uid), outcome, decision, evaluated: None, refused: None, about: self }
     }
 }
 

@@ -176,7 +176,8 @@ pub(super) mod tests {
         };
         let (store, source) = (Store::default(), Source { kind: Arc::new(kind().clone()), namespace: None });
         let namespaces = Namespaces::new(api.client(), runtime.health.clone(), Caches::showing(kind(), &store));
-        let watching = feed::follow(source, store, runtime.clone(), EngineMetrics::register(&registry), Arc::default());
+        let watching =
+            feed::follow(source, store, runtime.clone(), EngineMetrics::register(&registry), Arc::default(), None);
         assert!(!namespaces.are_followed());
         let _ = timeout(Duration::from_secs(1), watching).await;
         let asked = api.asked().len();

@@ -4,7 +4,7 @@
 use portal_core::{
     decide::response::response,
     review::request_of,
-    webhook::{NONCE_ANNOTATION, PROBE_LABEL},
+    webhook::{NONCE_ANNOTATION, PROBE_LABEL, probe_answer},
 };
 use portal_document::Node;
 use serde_json::Value;
@@ -14,6 +14,9 @@ use crate::sinks::About;
 
 /// The longest text that is brought back.
 const MAX_NONCE: usize = 64;
+
+/// What the engine says that it is.
+const VERSION: &str = env!("CARGO_PKG_VERSION");
 
 /// Answers a probe. It is always let in; without something to bring back it is told why.
 pub fn answer(body: &[u8]) -> Result<Value, Unanswerable> {
@@ -27,7 +30,7 @@ pub fn answer(body: &[u8]) -> Result<Value, Unanswerable> {
     };
     let instance = field("labels", PROBE_LABEL).unwrap_or_default();
     let warning = match field("annotations", NONCE_ANNOTATION).filter(is_plain) {
-        Some(nonce) => format!("portal {instance} answers {nonce}"),
+        Some(nonce) => probe_answer(instance, nonce) + VERSION,
         None => format!("the annotation {NONCE_ANNOTATION} is missing, or not 1 to {MAX_NONCE} letters, digits and -"),
     };
     Ok(response(&about.uid, None, vec![warning]))
@@ -51,8 +54,8 @@ mod tests {
     }
 
     #[test]
-    fn a_probe_gets_back_what_it_carries_and_nothing_else() {
-        check(&json!("a-17"), "portal default answers a-17");
+    fn a_probe_gets_back_what_it_carries_and_the_version() {
+        check(&json!("a-17"), &format!("portal default answers a-17 as {VERSION}"));
         let refused = "the annotation portal.io/nonce is missing, or not 1 to 64 letters, digits and -";
         for nonce in [json!(null), json!(""), json!("two\nlines"), json!("a".repeat(65)), json!(["a"])] {
             check(&nonce, refused);

@@ -28,7 +28,10 @@ use super::{
 };
 use crate::{
     metrics::{AdmissionDecision, EngineMetrics, NamespaceName},
-    sinks::{Outputs, Record},
+    sinks::{
+        Outputs, Record,
+        alertmanager::{Denials, Refused},
+    },
     tally::Tallies,
 };
 
@@ -46,6 +49,8 @@ pub struct Webhook {
     pub metrics: EngineMetrics,
     /// Who is told of decisions.
     pub outputs: Outputs,
+    /// Who sends alerts of what is refused, if anybody does.
+    pub denials: Option<Denials>,
     /// Whether everything was there once. Written by the first request that finds it so.
     pub was_ready: AtomicBool,
 }
@@ -71,6 +76,7 @@ impl Webhook {
                 let seconds = begin.elapsed().as_secs_f64();
                 self.metrics.admission_seconds.observe(seconds);
                 self.count(&judged);
+                self.alert(&judged);
                 let answer = json(&judged.answer);
                 let (decision, has_rules) = (word(&judged).name(), !judged.decision.is_silent());
                 self.outputs.send(decision, has_rules, || record(decision, judged, now.as_secs_f64(), seconds));
@@ -94,9 +100,24 @@ impl Webhook {
 
     fn is_ready(&self) -> bool {
         self.was_ready.load(Ordering::Relaxed) || {
-            let is_ready = self.health.is_ready();
+            // The first request may come when the replica is to end already.
+            let is_ready = self.health.was_ready();
             self.was_ready.fetch_or(is_ready, Ordering::Relaxed);
             is_ready
+        }
+    }
+
+    /// Tells of what was refused, and would have been stored.
+    fn alert(&self, judged: &Judged) {
+        let (Some(denials), Some((snapshot, evaluation)), Some(refused)) =
+            (&self.denials, &judged.evaluated, &judged.refused)
+        else {
+            return;
+        };
+        if !judged.about.dry_run {
+            let namespace = Some(judged.about.namespace.as_str()).filter(|namespace| !namespace.is_empty());
+            let refused = Refused { namespace, kind: &refused.kind, owner: &refused.owner };
+            denials.refused(refused, &snapshot.rules, evaluation, &judged.decision);
         }
     }
 

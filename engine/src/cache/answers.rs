@@ -37,8 +37,22 @@ struct Asked {
     place: usize,
 }
 
+/// What answers were given by.
+#[derive(Debug, Default)]
+pub struct Basis(Vec<(Shown, Seen)>);
+
 /// What the API server said.
 pub type FreshAnswer = Result<Vec<Arc<Object<'static>>>, String>;
+
+impl Basis {
+    /// Whether something has changed since in what was asked.
+    pub fn is_stale(&self) -> bool {
+        self.0.iter().any(|(shown, seen)| match (shown.moment(), seen) {
+            (Some(now), Seen::Moment(seen)) => !Arc::ptr_eq(&now, seen),
+            (now, _) => now.is_some(),
+        })
+    }
+}
 
 impl<'a> Answers<'a> {
     /// Answers from what is cached.
@@ -53,6 +67,11 @@ impl<'a> Answers<'a> {
     /// Takes what was read of the API server.
     pub fn add(&mut self, read: impl IntoIterator<Item = (Query, FreshAnswer)>) {
         self.fresh.extend(read);
+    }
+
+    /// What all of it was answered by.
+    pub fn into_basis(self) -> Basis {
+        Basis(self.seen.into_inner())
     }
 
     /// From here on, what was not read is an error.

@@ -22,7 +22,10 @@ use portal_core::{
 use portal_document::{Error, Interning, Node, Options};
 use tokio::sync::Notify;
 
-use super::store::Store;
+use super::{
+    changes::{Changes, Place},
+    store::Store,
+};
 use crate::metrics::EngineMetrics;
 
 /// What a feed tells of.
@@ -41,6 +44,8 @@ struct Feed {
     runtime: Runtime,
     metrics: EngineMetrics,
     changed: Arc<Notify>,
+    /// Whoever is told of every change.
+    listener: Option<Arc<dyn Changes>>,
 }
 
 /// An object as rules may see it. kube decides by type how an object is read, and the objects of a list do not say what they are.
@@ -84,6 +89,11 @@ impl Source {
             Some(namespace) => format!("{name} in {namespace}"),
             None => name,
         }
+    }
+
+    /// What is told of, to those who want to know of changes.
+    fn place(&self) -> Place<'_> {
+        Place { kind: &self.kind, namespace: self.namespace.as_deref() }
     }
 
     /// The part that a feed of it is.
@@ -145,8 +155,15 @@ impl Source {
 
 /// Keeps a store in step until the end. `changed` is told when the objects were all listed, and when the API server refuses to tell more or
 /// tells again.
-pub async fn follow(source: Source, store: Store, runtime: Runtime, metrics: EngineMetrics, changed: Arc<Notify>) {
-    let feed = Feed { source, store, runtime, metrics, changed };
+pub async fn follow(
+    source: Source,
+    store: Store,
+    runtime: Runtime,
+    metrics: EngineMetrics,
+    changed: Arc<Notify>,
+    listener: Option<Arc<dyn Changes>>,
+) {
+    let feed = Feed { source, store, runtime, metrics, changed, listener };
     match (&*feed.source.kind.group, &*feed.source.kind.kind) {
         ("", "Secret") => feed.run::<Secrets>().await,
         ("", "Namespace") => feed.run::<Namespaces>().await,
@@ -181,6 +198,9 @@ impl Feed {
         }
         self.metrics.cache_objects.forget(&part);
         self.metrics.cache_bytes.forget(&part);
+        if let Some(listener) = &self.listener {
+            listener.ended(self.source.place());
+        }
     }
 
     fn take<S: Sort>(&mut self, news: News<Watched<Cached<S>>>, part: &Part) {
@@ -205,17 +225,27 @@ impl Feed {
                 store.list(namespace.as_deref(), &name, object);
             }
             watcher::Event::InitDone => {
-                store.end_list();
+                let before = store.end_list();
                 store.set_refusal(None);
+                if let (Some(listener), Some(after)) = (&self.listener, store.shown().moment()) {
+                    listener.listed(self.source.place(), before.as_deref(), &after);
+                }
                 self.runtime.health.loaded(part);
                 self.changed.notify_one();
             }
             watcher::Event::Apply(object) => {
                 let (namespace, name, object) = self.source.read(object);
-                store.apply(namespace.as_deref(), &name, object);
+                let change = store.apply(namespace.as_deref(), &name, object);
+                if let Some(listener) = &self.listener {
+                    listener.changed(self.source.place(), &change);
+                }
             }
             watcher::Event::Delete(object) => {
-                store.delete(object.metadata.namespace.as_deref(), object.metadata.name.as_deref().unwrap_or_default());
+                let (namespace, name) = (object.metadata.namespace.as_deref(), object.metadata.name.as_deref());
+                let change = store.delete(namespace, name.unwrap_or_default());
+                if let Some(listener) = &self.listener {
+                    listener.changed(self.source.place(), &change);
+                }
             }
         }
     }

@@ -19,14 +19,16 @@ use portal_core::{
     requirements::Reach,
 };
 use tokio::{
-    sync::{Notify, mpsc},
+    sync::{Notify, mpsc, watch},
     task::JoinSet,
     time::{Instant, sleep_until},
 };
 use tokio_util::sync::CancellationToken;
 
 use super::{
+    changes::Changes,
     feed::{self, Source},
+    moment::Moment,
     store::{Seen, Shown, Store},
 };
 use crate::metrics::EngineMetrics;
@@ -36,7 +38,11 @@ mod tests;
 
 /// The objects that are watched. A clone sees the same.
 #[derive(Clone, Debug, Default)]
-pub struct Caches(Arc<ArcSwap<HashMap<FeedId, Shown>>>);
+pub struct Caches {
+    feeds: Arc<ArcSwap<HashMap<FeedId, Shown>>>,
+    /// Grows whenever a feed begins, is at hand, is refused or ends.
+    states: Arc<watch::Sender<u64>>,
+}
 
 /// Keeps as many feeds as the rules need.
 pub struct Keeper {
@@ -54,6 +60,8 @@ pub struct Keeper {
     changed: Arc<Notify>,
     /// What the index was told last.
     told: Feeds,
+    /// Whoever is told of every change, and judges what is there.
+    listener: Option<Arc<dyn Changes>>,
 }
 
 /// How far the start is.
@@ -116,9 +124,24 @@ impl Caches {
         Caches::from_iter([(FeedId::of(kind, None), store.shown())])
     }
 
+    /// Tells when a feed begins, is at hand, is refused or ends.
+    pub(crate) fn states(&self) -> watch::Receiver<u64> {
+        self.states.subscribe()
+    }
+
+    /// The objects of a kind as every feed of it shows them, with the namespace of the feed if it is for one alone.
+    pub(crate) fn moments(&self, kind: &Kind) -> Vec<(Option<String>, Arc<Moment>)> {
+        let version = kind.versions.first().map_or("", String::as_str);
+        let is_of_kind =
+            |id: &FeedId| (&*id.group, &*id.plural, &*id.version) == (&*kind.group, &*kind.plural, version);
+        let feeds = self.feeds.load();
+        let own = feeds.iter().filter(|(id, _)| is_of_kind(id));
+        own.filter_map(|(id, shown)| Some((id.namespace.clone(), shown.moment()?))).collect()
+    }
+
     /// What is shown of the objects of a kind, in a namespace or everywhere. Who knows them all knows those of a namespace.
     pub fn get(&self, kind: &Kind, namespace: Option<&str>) -> Option<Shown> {
-        let feeds = self.0.load();
+        let feeds = self.feeds.load();
         let all = feeds.get(&FeedId::of(kind, None));
         if let Some(all) = all.filter(|all| namespace.is_none() || all.moment().is_some()) {
             return Some(all.clone());
@@ -131,7 +154,7 @@ impl Caches {
 /// What others keep.
 impl FromIterator<(FeedId, Shown)> for Caches {
     fn from_iter<I: IntoIterator<Item = (FeedId, Shown)>>(feeds: I) -> Caches {
-        Caches(Arc::new(ArcSwap::from_pointee(feeds.into_iter().collect())))
+        Caches { feeds: Arc::new(ArcSwap::from_pointee(feeds.into_iter().collect())), states: Arc::default() }
     }
 }
 
@@ -145,12 +168,25 @@ impl Keeper {
         updates: mpsc::Sender<Update>,
         loading: Vec<Part>,
         watched_kinds: &[String],
+        listener: Option<Arc<dyn Changes>>,
     ) -> Keeper {
         let (caches, feeds, tasks) = (Caches::default(), HashMap::new(), JoinSet::new());
         let (changed, told, start) = (Arc::default(), Feeds::default(), Start::Loading(loading));
         let watched_kinds = watched_kinds.to_vec();
-        let mut keeper =
-            Keeper { runtime, metrics, in_force, updates, caches, start, watched_kinds, feeds, tasks, changed, told };
+        let mut keeper = Keeper {
+            runtime,
+            metrics,
+            in_force,
+            updates,
+            caches,
+            start,
+            watched_kinds,
+            feeds,
+            tasks,
+            changed,
+            told,
+            listener,
+        };
         keeper.arrange(&Needs::new());
         keeper
     }
@@ -163,17 +199,18 @@ impl Keeper {
     /// Follows what the rules need, until the end.
     pub async fn run(mut self) {
         let mut numbers = self.in_force.numbers();
-        let mut needs = self.needs().await;
+        let (mut needs, mut number) = self.needs().await;
         loop {
             self.arrange(&needs);
             if self.tell().await.is_err() {
                 return;
             }
             self.note_start();
+            self.note_settled(&needs, number);
             let next = self.next_look();
             tokio::select! {
                 changed = numbers.changed() => match changed {
-                    Ok(()) => needs = self.needs().await,
+                    Ok(()) => (needs, number) = self.needs().await,
                     Err(_) => return,
                 },
                 () = self.changed.notified() => {}
@@ -188,13 +225,13 @@ impl Keeper {
         }
     }
 
-    /// What the rules need, and what is watched in any case. With thousands of rules that takes a while, and workers have requests to
-    /// answer.
-    async fn needs(&self) -> Needs {
+    /// What the rules need and what is watched in any case, and by which snapshot. With thousands of rules that takes a while, and workers
+    /// have requests to answer.
+    async fn needs(&self) -> (Needs, u64) {
         let snapshot = self.in_force.now();
-        let kinds = Arc::clone(&snapshot.kinds);
-        let mut needs: Needs = match tokio::task::spawn_blocking(move || snapshot.looked_up()).await {
-            Ok(looked_up) => looked_up.into_iter().map(|(kind, reach)| (kind, Need::of(reach))).collect(),
+        let (kinds, number) = (Arc::clone(&snapshot.kinds), snapshot.number);
+        let mut needs: Needs = match tokio::task::spawn_blocking(move || snapshot.watched()).await {
+            Ok(watched) => watched.into_iter().map(|(kind, reach)| (kind, Need::of(reach))).collect(),
             Err(error) => std::panic::resume_unwind(error.into_panic()),
         };
         let mut unknown = Vec::new();
@@ -210,7 +247,7 @@ impl Keeper {
         } else if !self.watched_kinds.is_empty() {
             self.runtime.health.recovered(&Part::Caches);
         }
-        needs
+        (needs, number)
     }
 
     /// Starts the feeds that are needed, and ends those that nothing has needed for a while.
@@ -238,7 +275,7 @@ impl Keeper {
         });
         if started > 0 || self.feeds.len() < running + started {
             let shown = self.feeds.iter().map(|(id, feed)| (id.clone(), feed.shown.clone()));
-            self.caches.0.store(Arc::new(shown.collect()));
+            self.caches.feeds.store(Arc::new(shown.collect()));
         }
     }
 
@@ -268,7 +305,8 @@ impl Keeper {
         let (store, end) = (Store::default(), self.runtime.shutdown.child_token());
         let running = Running { shown: store.shown(), end: end.clone(), unneeded: None };
         let runtime = Runtime { shutdown: end, ..self.runtime.clone() };
-        self.tasks.spawn(feed::follow(source, store, runtime, self.metrics.clone(), Arc::clone(&self.changed)));
+        let (changed, listener) = (Arc::clone(&self.changed), self.listener.clone());
+        self.tasks.spawn(feed::follow(source, store, runtime, self.metrics.clone(), changed, listener));
         self.feeds.insert(id.clone(), running);
     }
 
@@ -281,6 +319,7 @@ impl Keeper {
             return Ok(());
         }
         self.told = states.clone();
+        self.caches.states.send_modify(|number| *number += 1);
         self.updates.send(Update::Feeds(Arc::new(states))).await
     }
 
@@ -299,6 +338,17 @@ impl Keeper {
             health.loaded(&Part::Caches);
             self.start = Start::Over;
         }
+    }
+
+    /// Tells the listener whether all that rules need is known or refused.
+    fn note_settled(&self, needs: &Needs, number: u64) {
+        let Some(listener) = &self.listener else { return };
+        let is_loaded = !matches!(self.start, Start::Loading(_)) && number >= self.in_force.now().number;
+        let is_settled =
+            |id: &FeedId| self.feeds.get(id).is_some_and(|feed| !matches!(feed.state(), FeedState::Syncing));
+        let wanted = |(kind, need): (&Arc<Kind>, &Need)| self.wanted(kind, need);
+        let is_settled = is_loaded && needs.iter().flat_map(wanted).all(|id| is_settled(&id));
+        listener.settled(is_settled.then_some(number));
     }
 
     /// When it is looked again although nobody tells that anything is different.

@@ -119,6 +119,18 @@ impl Moment {
         self.named("")
     }
 
+    /// All objects with their [`full_name`], by namespace and name.
+    pub(crate) fn entries(&self) -> impl Iterator<Item = (&Arc<str>, &Arc<Object<'static>>)> {
+        let stored = self.places.iter_from("").filter_map(|(_, place)| self.objects.get(place));
+        stored.map(|stored| (&stored.name, &stored.object))
+    }
+
+    /// The object of a [`full_name`].
+    pub(crate) fn of_name(&self, full_name: &str) -> Option<&Arc<Object<'static>>> {
+        let (namespace, name) = split(full_name);
+        self.stored(namespace, name).map(|(_, stored)| &stored.object)
+    }
+
     /// The object of a name.
     pub fn get(&self, namespace: Option<&str>, name: &str) -> Option<&Arc<Object<'static>>> {
         self.stored(namespace.unwrap_or_default(), name).map(|(_, stored)| &stored.object)
@@ -289,7 +301,7 @@ pub(super) fn full_name(namespace: Option<&str>, name: &str) -> String {
 }
 
 /// The namespace of a [`full_name`], which is empty if it is in none, and the name.
-pub(super) fn split(full_name: &str) -> (&str, &str) {
+pub(crate) fn split(full_name: &str) -> (&str, &str) {
     full_name.split_once('\0').unwrap_or(("", full_name))
 }
 

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use arc_swap::ArcSwapOption;
 use portal_core::object::Object;
 
+use super::changes::Change;
 use super::moment::{Listed, Moment, Place, Stored, full_name, name_entry, split, terms_of};
 
 /// Keeps the objects of a kind. Written by the task of its feed alone.
@@ -59,23 +60,28 @@ impl Store {
         self.listed.push(Listed { name: full_name(namespace, name).into(), object });
     }
 
-    /// All objects were named: others are gone.
-    pub fn end_list(&mut self) {
+    /// All objects were named: others are gone. Returns what was shown before, if anything was.
+    pub fn end_list(&mut self) -> Option<Arc<Moment>> {
+        let before = self.shown.moment();
         self.now = Moment::of(std::mem::take(&mut self.listed));
         self.free.clear();
         self.publish();
+        before
     }
 
     /// An object was made or changed.
-    pub fn apply(&mut self, namespace: Option<&str>, name: &str, object: Result<Object<'static>, String>) {
-        self.put(namespace, name, object);
+    pub fn apply(&mut self, namespace: Option<&str>, name: &str, object: Result<Object<'static>, String>) -> Change {
+        let change = self.put(namespace, name, object);
         self.publish();
+        change
     }
 
     /// An object is gone.
-    pub fn delete(&mut self, namespace: Option<&str>, name: &str) {
-        self.forget(&full_name(namespace, name));
+    pub fn delete(&mut self, namespace: Option<&str>, name: &str) -> Change {
+        let name: Arc<str> = full_name(namespace, name).into();
+        let before = self.forget(&name);
         self.publish();
+        Change { name, before, after: None }
     }
 
     /// The API server refuses to tell more, or tells again.
@@ -87,14 +93,15 @@ impl Store {
         self.shown.0.moment.store(Some(Arc::new(self.now.clone())));
     }
 
-    fn put(&mut self, namespace: Option<&str>, name: &str, object: Result<Object<'static>, String>) {
+    fn put(&mut self, namespace: Option<&str>, name: &str, object: Result<Object<'static>, String>) -> Change {
         let wanted = full_name(namespace, name);
         let object = match object {
             Ok(object) => Arc::new(object),
             Err(reason) => {
-                self.forget(&wanted);
-                self.now.unreadable.insert(wanted.into(), reason.into());
-                return;
+                let before = self.forget(&wanted);
+                let name: Arc<str> = wanted.into();
+                self.now.unreadable.insert(Arc::clone(&name), reason.into());
+                return Change { name, before, after: None };
             }
         };
         self.now.unreadable.remove(&*wanted);
@@ -108,28 +115,34 @@ impl Store {
             }
             self.now.places.insert(Arc::clone(&name), place);
             self.now.names.insert(name_entry(place, &name), ());
-            self.now.objects.insert(place, Stored { name, object });
-            return;
+            self.now.objects.insert(place, Stored { name: Arc::clone(&name), object: Arc::clone(&object) });
+            return Change { name, before: None, after: Some(object) };
         };
         let after = terms_of(place, object.root(), namespace);
-        if let Some(before) = self.now.objects.insert(place, Stored { name, object }) {
+        let stored = Stored { name: Arc::clone(&name), object: Arc::clone(&object) };
+        let mut change = Change { name, before: None, after: Some(object) };
+        if let Some(before) = self.now.objects.insert(place, stored) {
             self.now.bytes -= before.object.size_bytes();
-            let before = terms_of(place, before.object.root(), namespace);
+            let terms = terms_of(place, before.object.root(), namespace);
             // Most changes leave the labels alone.
-            for term in before.iter().filter(|term| after.binary_search(term).is_err()) {
+            for term in terms.iter().filter(|term| after.binary_search(term).is_err()) {
                 self.now.terms.remove(term);
             }
-            for term in after.iter().filter(|term| before.binary_search(term).is_err()) {
+            for term in after.iter().filter(|term| terms.binary_search(term).is_err()) {
                 self.now.terms.insert(*term, ());
             }
+            change.before = Some(before.object);
         }
+        change
     }
 
-    fn forget(&mut self, full_name: &str) {
+    /// Forgets an object. Returns it.
+    fn forget(&mut self, full_name: &str) -> Option<Arc<Object<'static>>> {
         self.now.unreadable.remove(full_name);
-        let Some(place) = self.now.places.remove(full_name) else { return };
+        let place = self.now.places.remove(full_name)?;
         self.now.names.remove(&name_entry(place, full_name));
-        if let Some(Stored { object, .. }) = self.now.objects.remove(&place) {
+        let forgotten = self.now.objects.remove(&place).map(|stored| stored.object);
+        if let Some(object) = &forgotten {
             self.now.bytes -= object.size_bytes();
             let namespace = Some(split(full_name).0).filter(|namespace| !namespace.is_empty());
             for term in terms_of(place, object.root(), namespace) {
@@ -137,6 +150,7 @@ impl Store {
             }
         }
         self.free.push(place);
+        forgotten
     }
 }
 

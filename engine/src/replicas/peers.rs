@@ -70,7 +70,8 @@ async fn follow_service(namespace: &str, name: &str, runtime: Runtime, sender: &
 fn ready_addresses(slice: &EndpointSlice) -> BTreeSet<SocketAddr> {
     let ports = slice.ports.as_deref().unwrap_or_default();
     let port = match ports {
-        [only] => Some(only),
+        // Pods that judge no requests have a slice of their own, and answer nobody.
+        [only] => Some(only).filter(|port| port.name.as_deref().is_none_or(|name| name.is_empty() || name == PORT)),
         several => several.iter().find(|port| port.name.as_deref() == Some(PORT)),
     };
     let Some(port) = port.and_then(|port| u16::try_from(port.port?).ok()) else { return BTreeSet::new() };
@@ -108,6 +109,8 @@ mod tests {
         let mut one = slice.clone();
         one["ports"] = json!([{"port": 9443}]);
         assert_eq!(addresses(&one), ["10.0.0.1:9443", "10.0.0.3:9443"]);
+        one["ports"] = json!([{"name": "metrics", "port": 8080}]);
+        assert_eq!(addresses(&one), Vec::<String>::new());
         one["ports"] = json!([]);
         assert_eq!(addresses(&one), Vec::<String>::new());
     }

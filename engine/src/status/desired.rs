@@ -7,7 +7,11 @@ use portal_core::rule::diagnostic::Diagnostic;
 use portal_crds::ConditionType;
 use serde_json::{Map, Value, json};
 
-use portal_cluster::rules::{Outcome, Report, feeds::Lack};
+use portal_cluster::rules::{
+    Outcome, Report,
+    feeds::Lack,
+    status::{condition as condition_of, parts},
+};
 
 use super::standing::Standing;
 
@@ -16,9 +20,6 @@ mod tests;
 
 /// Longer messages are cut: a status is read by people, and stored with every rule.
 const MAX_MESSAGE: usize = 1024;
-
-/// The conditions of a rule as a whole.
-const SUMMARY: [ConditionType; 3] = [ConditionType::Ready, ConditionType::Reconciling, ConditionType::Stalled];
 
 /// What was counted of a rule.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
@@ -64,52 +65,6 @@ pub(super) fn desired(current: &Value, wanted: &Wanted<'_>, is_alive: &dyn Fn(&V
     }
     status.insert("instances".to_owned(), Value::Array(instances));
     Value::Object(status)
-}
-
-/// The status of a rule that this instance does not serve, or not any more. The first instance that serves it sums up.
-pub(super) fn without(current: &Value, instance: &str) -> Value {
-    let (mut status, mut instances) = parts(current);
-    instances.retain(|entry| entry["instance"] != instance);
-    if instances.is_empty() {
-        let seen_by_nobody = portal_crds::RuleStatus::default().observed_generation;
-        status.insert("observedGeneration".to_owned(), json!(seen_by_nobody));
-        status.remove("mode");
-        status.remove("violationCount");
-        if let Some(Value::Array(mut conditions)) = status.remove("conditions") {
-            conditions.retain(|condition| !SUMMARY.iter().any(|kind| condition["type"] == kind.to_string()));
-            if !conditions.is_empty() {
-                status.insert("conditions".to_owned(), Value::Array(conditions));
-            }
-        }
-    } else {
-        status.insert("instances".to_owned(), Value::Array(instances));
-    }
-    Value::Object(status)
-}
-
-/// The fields of a status, and the entries of its instances.
-fn parts(status: &Value) -> (Map<String, Value>, Vec<Value>) {
-    let mut status = status.as_object().cloned().unwrap_or_default();
-    let instances = match status.remove("instances") {
-        Some(Value::Array(instances)) => instances,
-        _ => Vec::new(),
-    };
-    (status, instances)
-}
-
-/// The change that makes one status of another, as a merge patch: what is not there any more has to be named. Nothing if they are
-/// the same.
-pub(super) fn patch(current: &Value, desired: &Value) -> Option<Value> {
-    let mut patch = Map::new();
-    let empty = Map::new();
-    let (before, after) = (current.as_object().unwrap_or(&empty), desired.as_object().unwrap_or(&empty));
-    for (key, value) in after.iter().filter(|(key, value)| before.get(*key) != Some(value)) {
-        patch.insert(key.clone(), value.clone());
-    }
-    for key in before.keys().filter(|key| !after.contains_key(*key)) {
-        patch.insert(key.clone(), Value::Null);
-    }
-    (!patch.is_empty()).then_some(Value::Object(patch))
 }
 
 impl Wanted<'_> {
@@ -226,7 +181,14 @@ impl Wanted<'_> {
                 Some("NotRouted") => waits = Some(("NotRouted", say(active))),
                 Some("NotEverywhere") => waits = Some(("NotEverywhere", say(active))),
                 Some("CacheSyncing") => waits = Some(("CacheSyncing", say(active))),
-                Some("PermissionPending") => waits = Some(("PermissionPending", say(active))),
+                // What the operator has refused waits for somebody.
+                Some("PermissionPending") => {
+                    let granted = told(ConditionType::PermissionGranted).filter(|found| is_current(Some(found)));
+                    match granted.filter(|found| found["status"] == "False") {
+                        Some(refused) => return Sum::Stuck("PermissionRefused", say(Some(refused))),
+                        None => waits = Some(("PermissionPending", say(active))),
+                    }
+                }
                 Some("OverQuota") => return Sum::Stuck("OverQuota", say(active)),
                 Some("LayerDisabled") => return Sum::Stuck("LayerDisabled", say(active)),
                 // For a reason that this release does not know.
@@ -349,10 +311,6 @@ fn set_or_remove(entry: &mut Value, key: &str, value: Option<Value>) {
 
 fn condition(conditions: &Value, kind: ConditionType) -> Option<&Value> {
     condition_of(conditions.as_array()?, kind)
-}
-
-fn condition_of(conditions: &[Value], kind: ConditionType) -> Option<&Value> {
-    conditions.iter().find(|condition| condition["type"] == kind.to_string())
 }
 
 fn shortened(mut message: String) -> String {

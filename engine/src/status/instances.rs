@@ -11,6 +11,7 @@ use kube::{Api, Client};
 use portal_cluster::{
     holder::Holder,
     names::{engine_lease, is_name},
+    rules::status::entries,
 };
 use serde_json::Value;
 use tokio::{
@@ -107,11 +108,6 @@ impl Instances {
         // The sender is ours, so it is there.
         let _ = self.gone.changed().await;
     }
-}
-
-/// The entries of a status.
-pub(super) fn entries(status: &Value) -> impl Iterator<Item = &Value> {
-    status["instances"].as_array().into_iter().flatten()
 }
 
 fn instance(entry: &Value) -> Option<Instance> {

@@ -23,7 +23,10 @@ use portal_core::{
 };
 use tokio::sync::watch;
 
-use crate::replicas::view::View;
+use crate::{
+    cache::{keeper::Caches, store::Seen},
+    replicas::view::View,
+};
 
 /// Whether a rule judges what it should.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -51,6 +54,9 @@ pub(super) struct Standings {
     /// The view that rules were last judged by.
     judged_by: Option<Arc<View>>,
     configuration: watch::Receiver<Configuration>,
+    /// What audit sees.
+    caches: Caches,
+    feeds: watch::Receiver<u64>,
 }
 
 /// The webhook configuration of the instance.
@@ -71,10 +77,13 @@ impl Standings {
         layers: Layers,
         in_force: InForce,
         view: watch::Receiver<Option<Arc<View>>>,
+        caches: Caches,
     ) -> Standings {
         // Nobody tells of a configuration until somebody follows it.
         let (_, configuration) = watch::channel(Configuration::Unknown);
-        Standings { instance: instance.to_owned(), layers, in_force, view, judged_by: None, configuration }
+        let feeds = caches.states();
+        let instance = instance.to_owned();
+        Standings { instance, layers, in_force, view, judged_by: None, configuration, caches, feeds }
     }
 
     /// Goes by this configuration.
@@ -102,6 +111,7 @@ impl Standings {
                 self.configuration.borrow_and_update();
                 None
             }
+            Ok(()) = self.feeds.changed(), if self.layers.audit => None,
             else => std::future::pending().await,
         }
     }
@@ -124,12 +134,35 @@ impl Standings {
         {
             return lacks;
         }
+        // What admission enforces counts as active, even if audit may not see the objects: `PermissionGranted` tells of that.
+        if audit
+            && !(admission && report.mode.contains(&Front::Admission))
+            && let Some(lacks) = self.not_seen(rule)
+        {
+            return lacks;
+        }
         let version = format!("{}/{}", report.uid, report.generation);
         let gap = self.view.borrow().as_ref().and_then(|view| view.gap(rule, &version));
         match gap {
             Some(gap) => Standing::Lacks { reason: "NotEverywhere", text: gap.text, is_certain: gap.is_certain },
             None => Standing::Runs,
         }
+    }
+
+    /// Why audit does not see all objects that the rule is about, if that is so.
+    fn not_seen(&self, rule: &RuleId) -> Option<Standing> {
+        let snapshot = self.in_force.now();
+        let judged = &snapshot.rule(rule)?.judged;
+        let own = rule.namespace.as_deref();
+        judged.iter().find_map(|judged| {
+            let plural = judged.kind.qualified_plural();
+            let lacks = |reason, text| Some(Standing::Lacks { reason, text, is_certain: true });
+            match self.caches.get(&judged.kind, own).map(|shown| shown.now()) {
+                Some(Seen::Moment(_)) => None,
+                Some(Seen::Refused(why)) => lacks("PermissionPending", format!("audit may not see {plural}: {why}")),
+                Some(Seen::NotSynced) | None => lacks("CacheSyncing", format!("{plural} are being listed for audit")),
+            }
+        })
     }
 
     /// Why requests that the rule has to see are not sent to the engine, if that is so.

@@ -6,7 +6,7 @@ use jiff::{SignedDuration, Timestamp};
 use pem::{EncodeConfig, LineEnding, Pem};
 
 use super::{
-    ASK_AGAIN, Action, BACKDATED, Given, Judgement, PROPAGATION, Published, SETTLING, Served, State,
+    ASK_AGAIN, Action, BACKDATED, Data, Given, Judgement, PROPAGATION, Published, SETTLING, Served, State,
     read::{Certificate, Known, Leaf, Signer, entry},
 };
 
@@ -112,7 +112,8 @@ impl<'a> View<'a> {
         let Some(leaf) = self.leaf else {
             return (may_sign || self.is_nothing_valid_served()).then_some(Action::Issue);
         };
-        if self.given.leaf.and_then(|data| data.get(entry::BUNDLE)).is_none_or(|shared| shared != bundle) {
+        let has_bundle = |data: &Data| data.get(entry::BUNDLE).is_some_and(|shared| shared == bundle);
+        if !self.given.leaf.is_some_and(|data| has_bundle(data) && has_only(data, &entry::OF_LEAF)) {
             return Some(Action::ShareBundle);
         }
         match self.next {
@@ -120,7 +121,9 @@ impl<'a> View<'a> {
             None if self.is_due(current) => return Some(Action::PrepareNext),
             _ => {}
         }
-        let has_leftovers = self.known.has_previous || (self.known.next.is_some() && self.next.is_none());
+        let has_leftovers = self.known.has_previous
+            || (self.known.next.is_some() && self.next.is_none())
+            || !self.given.authority.is_some_and(|data| has_only(data, &entry::OF_AUTHORITY));
         if has_leftovers && self.is_settled {
             return Some(Action::Forget);
         }
@@ -164,12 +167,9 @@ impl<'a> View<'a> {
         self.given.served.is_empty() || is_out_of_time
     }
 
-    /// Whether pods serve the leaf: all that answered, or those that did not answer must have it by now.
+    /// Whether pods serve the leaf, all that answered. Others do not run, and mount it when they do.
     fn can_begin(&self) -> bool {
-        self.leaf.is_some_and(|leaf| {
-            let has_settled = self.settles(leaf) <= self.given.now;
-            serve(self.given.served, &leaf.fingerprint) && (has_settled || self.behind(leaf).next().is_none())
-        })
+        self.leaf.is_some_and(|leaf| serve(self.given.served, &leaf.fingerprint))
     }
 
     fn is_due(&self, authority: &Signer) -> bool {
@@ -235,6 +235,11 @@ impl<'a> View<'a> {
         }
         moments.into_iter().filter(|moment| *moment > now).min().unwrap_or(ask_again)
     }
+}
+
+/// Whether a Secret has nothing that somebody else has put into it.
+fn has_only(data: &Data, names: &[&str]) -> bool {
+    data.keys().all(|name| names.contains(&name.as_str()))
 }
 
 /// When a certificate ends that is valid from some moment on. One that ends at once would be replaced for ever.

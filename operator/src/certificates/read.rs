@@ -28,6 +28,9 @@ pub(super) mod entry {
     pub(in super::super) const PREVIOUS: &str = "previous.crt";
     pub(in super::super) const LEAF: Pair = Pair { certificate: "tls.crt", key: "tls.key" };
     pub(in super::super) const BUNDLE: &str = "ca.crt";
+    pub(in super::super) const OF_LEAF: [&str; 3] = [LEAF.certificate, LEAF.key, BUNDLE];
+    pub(in super::super) const OF_AUTHORITY: [&str; 5] =
+        [AUTHORITY.certificate, AUTHORITY.key, NEXT.certificate, NEXT.key, PREVIOUS];
 
     /// The entries of a certificate and its key.
     #[derive(Clone, Copy)]

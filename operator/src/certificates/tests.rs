@@ -500,9 +500,11 @@ fn a_leaf_follows_what_it_is_for() {
 fn what_is_beside_the_leaf_follows_without_another_leaf() {
     let mut scene = Scene::running();
     let before = scene.leaf.clone();
-    for change in
-        [|data: &mut Data| drop(data.remove("ca.crt")), |data: &mut Data| data.get_mut("ca.crt").unwrap().push(b' ')]
-    {
+    for change in [
+        |data: &mut Data| drop(data.remove("ca.crt")),
+        |data: &mut Data| data.get_mut("ca.crt").unwrap().push(b' '),
+        |data: &mut Data| drop(data.insert("foreign".to_owned(), Vec::new())),
+    ] {
         change(scene.leaf());
         assert_eq!(scene.step(), Some(Action::ShareBundle));
         assert_eq!(scene.leaf, before);

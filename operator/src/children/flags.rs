@@ -2,11 +2,12 @@
 //! or the reason why none does.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
+use portal_core::layers::Layers;
 use portal_crds::{AuthorCheck, DecisionLog, EnforcementAction, ExistingViolations, WatchedKind};
 
 use self::Origin::{Field, Fixed};
-use crate::children::pods::{CLIENTS, RULES, TLS, TOKEN, authority_file};
-use crate::instance::{Engine, Instance};
+use crate::children::pods::{ALERTMANAGER, CLIENTS, RULES, TLS, TOKEN, authority_file};
+use crate::instance::{Engine, Instance, report_group};
 use crate::names::{METRICS_PORT, account, pods_service};
 
 /// A flag of the engine.
@@ -67,6 +68,9 @@ pub const FLAGS: &[Flag] = &[
     flag("watched-kinds", Field("watchedGvks"), None, |instance, _| list(instance.spec.watched_gvks.iter().map(kind))),
     flag("instance", Fixed("it is the name of the instance"), Some("default"), |instance, _| {
         Said::As(instance.name.clone())
+    }),
+    flag("instance-uid", Fixed("it is the UID of the instance, with which the Lease goes"), None, |instance, _| {
+        Said::As(instance.uid.clone())
     }),
     flag("namespace", Field("namespace"), Some("portal-system"), |instance, _| {
         Said::As(instance.namespace().to_owned())
@@ -147,6 +151,7 @@ pub const FLAGS: &[Flag] = &[
         };
         in_admission(engine, Said::As(answer.to_owned()))
     }),
+    flag("granter", Fixed("it is the account of the operator, which the environment of pods has"), None, nothing),
     flag("decision-log", Field("sinks.stdout"), Some("rules"), |instance, engine| {
         let which = match instance.spec.sinks.stdout {
             DecisionLog::Off => "off",
@@ -175,7 +180,45 @@ pub const FLAGS: &[Flag] = &[
             in_admission(engine, list(engines.iter().map(|engine| account(instance.namespace(), &engine.name))))
         },
     ),
+    flag("other-layers", Fixed("it follows from the layers of the instance and its mode"), None, |instance, engine| {
+        let others = instance.engines().into_iter().filter(|other| other.name != engine.name);
+        let layers = others.flat_map(|other| {
+            let Layers { admission, audit, network, actions } = other.layers;
+            let names = [("admission", admission), ("audit", audit), ("network", network), ("actions", actions)];
+            names.into_iter().filter(|(_, is_on)| *is_on).map(|(name, _)| name.to_owned())
+        });
+        list(layers)
+    }),
+    flag(
+        "no-lease",
+        Fixed("in split mode the pods of audit stand for the Lease, if there are any"),
+        None,
+        |instance, engine| given_alone(instance.layers().audit && !engine.layers.audit),
+    ),
     flag("audit", Field("audit.enabled"), None, |_, engine| given_alone(engine.layers.audit)),
+    flag("audit-workers", Field("audit.workers"), Some("2"), |instance, _| number(instance.spec.audit.workers)),
+    flag("audit-resync", Field("audit.resync"), Some("600"), |instance, _| {
+        number(seconds(&instance.spec.audit.resync).unwrap_or(600))
+    }),
+    flag("lookup-dependencies", Field("lookups.maxDependencies"), Some("500000"), |instance, _| {
+        number(instance.spec.lookups.max_dependencies)
+    }),
+    flag("lookup-reevaluations", Field("lookups.reevaluations"), Some("3"), |instance, _| {
+        number(instance.spec.lookups.reevaluations)
+    }),
+    flag("lookup-window", Field("lookups.windowSeconds"), Some("10"), |instance, _| {
+        number(instance.spec.lookups.window_seconds)
+    }),
+    flag("policy-reports", Field("sinks.policyReport.api"), Some("wgpolicyk8s.io"), |instance, _| {
+        Said::As(report_group(instance.spec.sinks.policy_report.api).unwrap_or("none").to_owned())
+    }),
+    flag("alertmanager-urls", Field("sinks.alertmanager.urls"), None, |instance, _| {
+        list(instance.spec.sinks.alertmanager.iter().flat_map(|sink| sink.urls.iter().cloned()))
+    }),
+    flag("alertmanager-credentials", Field("sinks.alertmanager.secretRef"), None, |instance, _| {
+        let secret = instance.spec.sinks.alertmanager.as_ref().and_then(|sink| sink.secret_ref.as_ref());
+        given(secret.is_some(), ALERTMANAGER)
+    }),
     flag("network", Field("network.enabled"), None, |_, engine| given_alone(engine.layers.network)),
     flag("actions", Field("actions.enabled"), None, |_, engine| given_alone(engine.layers.actions)),
 ];
@@ -233,6 +276,25 @@ fn in_admission(engine: &Engine, said: Said) -> Said {
 
 fn number(number: impl ToString) -> Said {
     Said::As(number.to_string())
+}
+
+/// The seconds of a duration such as `1h30m`.
+fn seconds(duration: &str) -> Option<u64> {
+    let mut rest = duration;
+    let mut seconds = 0_u64;
+    while !rest.is_empty() {
+        let end = rest.find(|letter: char| !letter.is_ascii_digit())?;
+        let (amount, unit) = (rest[..end].parse::<u64>().ok()?, &rest[end..=end]);
+        seconds += amount
+            * match unit {
+                "h" => 3600,
+                "m" => 60,
+                "s" => 1,
+                _ => return None,
+            };
+        rest = &rest[end + 1..];
+    }
+    Some(seconds)
 }
 
 fn list(items: impl Iterator<Item = String>) -> Said {

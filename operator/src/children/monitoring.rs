@@ -29,9 +29,6 @@ enum Severity {
     Info,
 }
 
-/// The page with a section for each alert.
-const PAGE: &str = "https://portal.io/docs/operator/alerts/";
-
 /// A ServiceMonitor and a PrometheusRule, if the instance asks for them. Their kinds are not Kubernetes' own, and may not be served.
 pub fn monitoring(instance: &Instance) -> Vec<Object> {
     if instance.engines().is_empty() {
@@ -78,7 +75,6 @@ impl Alert {
             "annotations": {
                 "summary": self.summary,
                 "description": self.description,
-                "runbook_url": format!("{PAGE}#{}", self.name.to_lowercase()),
             },
         })
     }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use portal_crds::{PullPolicy, Spread, Toleration};
+use portal_crds::{PullPolicy, RbacMode, Spread, Toleration};
 use serde_json::{Value, json};
 
 use crate::children::{amounts, flags};
@@ -12,12 +12,13 @@ use crate::names::{
 };
 
 /// Where the certificate is, the authorities that came without it, those of the API server, the token for other replicas, and the rules of
-/// ConfigMaps.
+/// ConfigMaps, and what Alertmanager is shown.
 pub(super) const TLS: &str = "/etc/portal/tls";
 const AUTHORITIES: &str = "/etc/portal/authorities";
 pub(super) const CLIENTS: &str = "/etc/portal/clients";
 pub(super) const TOKEN: &str = "/var/run/portal/token";
 pub(super) const RULES: &str = "/etc/portal/rules";
+pub(super) const ALERTMANAGER: &str = "/etc/portal/alertmanager";
 
 /// How many seconds a pod has after it was told to end, beside those in which it goes on to answer: five for the requests under way, and ten
 /// for everything else to end on a node that is busy. Whoever is not done by then is killed.
@@ -85,6 +86,11 @@ fn container(instance: &Instance, engine: &Engine, operator: &OperatorSettings, 
             "periodSeconds": period, "timeoutSeconds": timeout, "failureThreshold": failures,
         })
     };
+    let granter = match spec.rbac.mode {
+        RbacMode::Auto => names::account(&operator.namespace, &operator.account),
+        // No user is called so.
+        RbacMode::Manual | RbacMode::Audit => "nobody".to_owned(),
+    };
     let own_resources = match engine.layer {
         "audit" => spec.audit.resources.as_ref(),
         "network" => spec.network.resources.as_ref(),
@@ -95,7 +101,11 @@ fn container(instance: &Instance, engine: &Engine, operator: &OperatorSettings, 
         "image": image,
         "imagePullPolicy": pull_policy(spec.image_pull_policy, image),
         "args": flags::arguments(instance, engine),
-        "env": [of_pod("PORTAL_IDENTITY", "metadata.name"), of_pod("PORTAL_ADDRESS", "status.podIP")],
+        "env": [
+            of_pod("PORTAL_IDENTITY", "metadata.name"),
+            of_pod("PORTAL_ADDRESS", "status.podIP"),
+            { "name": "PORTAL_GRANTER", "value": granter },
+        ],
         "ports": ports,
         // It waits for the API server for as long as it takes, and is not ready meanwhile. Once it was ready it stays so, whoever is away.
         "readinessProbe": asked("/readyz", 2, 2, 2),
@@ -140,6 +150,10 @@ fn volumes(instance: &Instance, engine: &Engine) -> (Vec<Value>, Vec<Value>) {
         "audience": configuration_name(&instance.name), "expirationSeconds": 3600, "path": "token",
     } });
     add("token", TOKEN, "projected", json!({ "sources": [token] }));
+    if let Some(secret) = spec.sinks.alertmanager.as_ref().and_then(|sink| sink.secret_ref.as_ref()) {
+        // A Secret that is not there keeps no pod from starting: only alerts need it.
+        add("alertmanager", ALERTMANAGER, "secret", json!({ "secretName": secret.name, "optional": true }));
+    }
     for (number, name) in spec.bootstrap_rules.config_maps.iter().enumerate() {
         // Each in a folder of its own, because their keys may be the same. A ConfigMap that is not there keeps no pod from starting: without
         // its rules the engine does less, and without the engine nothing is judged at all.

@@ -1,142 +1,84 @@
-//! What engines may do.
+//! What engines may do: what every engine must, and what its rules need.
 
 use k8s_openapi::api::rbac::v1::PolicyRule;
 use portal_core::permissions;
 use serde::Serialize;
-use serde_json::Value;
+use serde_json::{Value, json};
 
-use crate::children::child;
+use crate::children::child_in;
 use crate::instance::Instance;
-use crate::names::configuration_name;
+use crate::names::{BECAUSE, configuration_name};
 use crate::object::{Kind, Object};
+use crate::permissions::{Permissions, some_of};
 
-/// A kind that every engine may read, beside what it must be allowed whatever its rules say.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub struct Readable {
-    /// The group.
-    pub group: &'static str,
-    /// The plural.
-    pub resource: &'static str,
-    /// What rules look there for.
-    pub reason: &'static str,
-}
-
-/// The verbs by which objects are read: for caches, and one by one.
-pub const READ: &[&str] = &["get", "list", "watch"];
-
-/// What every engine may read until permissions follow from the rules: what the shipped rules and pages look up, and what rules
-/// commonly do. Namespaces are in [`permissions::BASE`]. Secrets are not here: whoever needs them grants them on purpose.
-pub const READABLE: &[Readable] = &[
-    readable("", "configmaps", "values that rules allow, kept as data"),
-    readable("", "limitranges", "whether a namespace has limits"),
-    readable("", "nodes", "where pods would run"),
-    readable("", "persistentvolumeclaims", "what volumes of pods mean"),
-    readable("", "persistentvolumes", "what claims are bound to"),
-    readable("", "pods", "what runs in a namespace"),
-    readable("", "replicationcontrollers", "owners of pods"),
-    readable("", "resourcequotas", "whether a namespace has a quota"),
-    readable("", "serviceaccounts", "who pods run as"),
-    readable("", "services", "what is exposed, and how many of it"),
-    readable("apps", "daemonsets", "owners of pods, and targets of references"),
-    readable("apps", "deployments", "owners of pods, and targets of references"),
-    readable("apps", "replicasets", "owners of pods"),
-    readable("apps", "statefulsets", "owners of pods, and targets of references"),
-    readable("autoscaling", "horizontalpodautoscalers", "whether something else sets the replicas"),
-    readable("batch", "cronjobs", "owners of jobs"),
-    readable("batch", "jobs", "owners of pods"),
-    readable("networking.k8s.io", "ingressclasses", "what an ingress refers to"),
-    readable("networking.k8s.io", "ingresses", "hosts that are taken"),
-    readable("networking.k8s.io", "networkpolicies", "whether a namespace is closed"),
-    readable("policy", "poddisruptionbudgets", "whether a workload has one"),
-    readable("rbac.authorization.k8s.io", "clusterrolebindings", "who may do what"),
-    readable("rbac.authorization.k8s.io", "clusterroles", "what a binding refers to"),
-    readable("rbac.authorization.k8s.io", "rolebindings", "who may do what"),
-    readable("rbac.authorization.k8s.io", "roles", "what a binding refers to"),
-    readable("scheduling.k8s.io", "priorityclasses", "what pods refer to"),
-    readable("storage.k8s.io", "storageclasses", "what claims refer to"),
-];
-
-const fn readable(group: &'static str, resource: &'static str, reason: &'static str) -> Readable {
-    Readable { group, resource, reason }
-}
-
-/// The roles and their bindings. All sets of pods of an instance have the same: they load the same rules.
-pub fn roles(instance: &Instance) -> Vec<Object> {
+/// The roles and their bindings. All sets of pods of an instance have the same: they load the same rules. A namespace whose rules need
+/// something there alone has a role of its own.
+pub fn roles(instance: &Instance, permissions: &Permissions) -> Vec<Object> {
     let engines = instance.engines();
     if engines.is_empty() {
         return Vec::new();
     }
     let accounts: Vec<&str> = engines.iter().map(|engine| engine.name.as_str()).collect();
-    let permissions::Roles { mut cluster_role, cluster_binding, role, binding } =
-        permissions::roles(&instance.name, instance.namespace(), &accounts);
-    cluster_role.rules.get_or_insert_default().extend(READABLE.iter().map(Readable::rule));
-    vec![
-        of(instance, Kind::ClusterRole, &cluster_role),
-        of(instance, Kind::ClusterRoleBinding, &cluster_binding),
-        of(instance, Kind::Role, &role),
-        of(instance, Kind::RoleBinding, &binding),
-    ]
+    let own = instance.namespace();
+    let permissions::Roles { cluster_role, cluster_binding, role, binding } =
+        permissions::roles(&instance.name, own, &accounts, instance.reports());
+    let with = |kind, place: Option<&str>, base: Vec<PolicyRule>| {
+        let (rules, because) = granted(permissions, place);
+        let rules = [base, rules].concat();
+        let value = json!({ "rules": rules });
+        let name = configuration_name(&instance.name);
+        let mut object = child_in(instance, kind, &name, place.unwrap_or(own), value);
+        // Said even if there is nothing to say, so that what was said before goes.
+        object.value["metadata"]["annotations"] = json!({ BECAUSE: because });
+        object
+    };
+    let mut objects = vec![
+        with(Kind::ClusterRole, None, cluster_role.rules.unwrap_or_default()),
+        of(instance, Kind::ClusterRoleBinding, own, &cluster_binding),
+        with(Kind::Role, Some(own), role.rules.unwrap_or_default()),
+        of(instance, Kind::RoleBinding, own, &binding),
+    ];
+    for namespace in permissions.namespaces().into_iter().filter(|namespace| *namespace != own) {
+        objects.push(with(Kind::Role, Some(namespace), Vec::new()));
+        objects.push(of(instance, Kind::RoleBinding, namespace, &binding));
+    }
+    objects
 }
 
-/// A role or a binding, with the labels and the owner of a child.
-fn of(instance: &Instance, kind: Kind, object: &impl Serialize) -> Object {
+/// A binding, with the labels and the owner of a child.
+fn of(instance: &Instance, kind: Kind, namespace: &str, object: &impl Serialize) -> Object {
     let value: Value = serde_json::to_value(object).expect("Kubernetes' types are JSON");
-    child(instance, kind, &configuration_name(&instance.name), value)
+    child_in(instance, kind, &configuration_name(&instance.name), namespace, value)
 }
 
-impl Readable {
-    /// The rule of a role that allows to read it.
-    pub fn rule(&self) -> PolicyRule {
-        PolicyRule {
-            api_groups: Some(vec![self.group.to_owned()]),
-            resources: Some(vec![self.resource.to_owned()]),
-            verbs: READ.iter().map(|verb| (*verb).to_owned()).collect(),
+/// What is granted somewhere because of rules, and a line for each resource that says because of which.
+fn granted(permissions: &Permissions, namespace: Option<&str>) -> (Vec<PolicyRule>, String) {
+    let mut rules = Vec::new();
+    let mut lines = Vec::new();
+    for ((group, resource), (verbs, causes)) in permissions.by_resource(namespace) {
+        rules.push(PolicyRule {
+            api_groups: Some(vec![group.to_owned()]),
+            resources: Some(vec![resource.to_owned()]),
+            verbs: verbs.into_iter().map(str::to_owned).collect(),
             ..PolicyRule::default()
-        }
+        });
+        let group = if group.is_empty() { String::new() } else { format!(".{group}") };
+        lines.push(format!("{resource}{group}: {}", some_of(causes)));
     }
+    (rules, shortened(lines))
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn nothing_is_readable_that_holds_secrets_and_nothing_is_there_twice() {
-        let words: Vec<(&str, &str)> = READABLE.iter().map(|readable| (readable.group, readable.resource)).collect();
-        assert!(words.is_sorted(), "people look for a kind in the table");
-        assert!(words.windows(2).all(|pair| pair[0] != pair[1]));
-        for readable in READABLE {
-            assert!(!readable.reason.is_empty() && !readable.resource.contains(['*', '/']), "{readable:?}");
-            assert_ne!(readable.resource, "secrets");
-            let in_base =
-                |base: &&permissions::Base| (base.group, base.resource) == (readable.group, readable.resource);
-            assert_eq!(permissions::BASE.iter().find(in_base), None);
+/// Annotations may have 256 KiB together.
+fn shortened(lines: Vec<String>) -> String {
+    const MOST: usize = 64 << 10;
+    let mut text = String::new();
+    for line in lines {
+        if text.len() + line.len() > MOST {
+            text.push('…');
+            break;
         }
+        text.push_str(&line);
+        text.push('\n');
     }
-
-    #[test]
-    fn what_the_pages_look_up_is_readable() {
-        let kinds = portal_core::kinds::Kinds::builtin();
-        for plural in [
-            "clusterroles",
-            "configmaps",
-            "deployments",
-            "ingresses",
-            "jobs",
-            "namespaces",
-            "poddisruptionbudgets",
-            "pods",
-            "replicasets",
-            "roles",
-            "services",
-            "statefulsets",
-        ] {
-            let kind = kinds.by_plural(plural).unwrap();
-            let in_base =
-                permissions::BASE.iter().any(|base| (base.group, base.resource) == (&*kind.group, &*kind.plural));
-            let is_readable =
-                READABLE.iter().any(|readable| (readable.group, readable.resource) == (&*kind.group, &*kind.plural));
-            assert!(in_base || is_readable, "{plural}");
-        }
-    }
+    text
 }

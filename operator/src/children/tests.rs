@@ -1,6 +1,6 @@
 //! The children of instances as people read them, and what each field of an instance does to them.
 
-mod fields;
+pub(crate) mod fields;
 
 use expect_test::expect_file;
 use portal_core::layers::Layers;
@@ -12,14 +12,14 @@ use crate::instance::Engine;
 use crate::names::{self, COMBINED, LAYER_LABEL};
 
 /// An instance whose spec says this, and has defaults for the rest.
-pub(super) fn instance(spec: Value) -> Instance {
+pub(crate) fn instance(spec: Value) -> Instance {
     let metadata =
         json!({ "name": "default", "uid": "instance-uid", "generation": 1, "labels": { "app": "no child has it" } });
     read(&json!({ "apiVersion": "portal.io/v1alpha1", "kind": "PortalInstance", "metadata": metadata, "spec": spec }))
 }
 
 /// The instance that says something in every field.
-fn every_field() -> Value {
+pub(crate) fn every_field() -> Value {
     serde_json::from_str(include_str!("tests/every-field.json")).unwrap()
 }
 
@@ -27,7 +27,7 @@ fn read(object: &Value) -> Instance {
     Instance::read(object).unwrap()
 }
 
-fn operator() -> OperatorSettings {
+pub(crate) fn operator() -> OperatorSettings {
     OperatorSettings {
         namespace: "portal-operator".to_owned(),
         account: "portal-operator".to_owned(),
@@ -54,12 +54,14 @@ fn arguments(deployment: &Object) -> Vec<&str> {
 
 #[test]
 fn the_children_of_an_instance_with_all_defaults() {
-    expect_file!["tests/default.yaml"].assert_eq(&yaml(children(&instance(json!({})), &operator()).iter()));
+    expect_file!["tests/default.yaml"]
+        .assert_eq(&yaml(children(&instance(json!({})), &Permissions::default(), &operator()).iter()));
 }
 
 #[test]
 fn the_children_of_an_instance_that_says_everything() {
-    expect_file!["tests/every-field.yaml"].assert_eq(&yaml(children(&read(&every_field()), &operator()).iter()));
+    expect_file!["tests/every-field.yaml"]
+        .assert_eq(&yaml(children(&read(&every_field()), &Permissions::default(), &operator()).iter()));
 }
 
 #[test]
@@ -70,12 +72,13 @@ fn the_guard_of_the_bypass() {
 #[test]
 fn every_child_is_labelled_and_owned_and_has_nothing_of_its_owner() {
     for instance in [instance(json!({})), read(&every_field())] {
-        let children = children(&instance, &operator());
+        let children = children(&instance, &Permissions::default(), &operator());
         for object in children.iter() {
             let metadata = &object.value["metadata"];
             assert_eq!(metadata["labels"], json!(labels(&instance.name)), "{}", object.key);
             assert_eq!(metadata["ownerReferences"], json!([instance.owner()]), "{}", object.key);
-            assert_eq!(metadata["annotations"], Value::Null, "{}", object.key);
+            let annotations = metadata["annotations"].as_object().into_iter().flatten();
+            assert!(annotations.into_iter().all(|(name, _)| name == names::BECAUSE), "{}", object.key);
             assert_eq!(object.key.namespace.is_some(), object.key.kind.is_namespaced(), "{}", object.key);
         }
         let mut keys: Vec<_> = children.iter().map(|object| &object.key).collect();
@@ -86,7 +89,8 @@ fn every_child_is_labelled_and_owned_and_has_nothing_of_its_owner() {
 
 #[test]
 fn an_instance_without_layers_has_no_children() {
-    let children = children(&instance(json!({ "admission": { "enabled": false } })), &operator());
+    let children =
+        children(&instance(json!({ "admission": { "enabled": false } })), &Permissions::default(), &operator());
     assert_eq!(children.iter().count(), 0);
 }
 

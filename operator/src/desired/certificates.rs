@@ -10,8 +10,7 @@ use serde_json::{Value, json};
 use super::mounted_secret;
 use crate::{
     certificates::{
-        self, Data, Error, Given, Judgement, Published, Secret, Served, Source, Supplied, Validity, Write,
-        cert_manager, fingerprint,
+        self, Data, Error, Given, Judgement, Published, Secret, Served, Source, Supplied, Validity, Write, cert_manager,
     },
     instance::{Instance, OperatorSettings},
     names::{self, BUNDLE_SINCE, INSTANCE_LABEL, configuration_name, dns_names},
@@ -26,8 +25,6 @@ pub struct Certificates {
     pub judgement: Judgement,
     /// Whether pods could not start for want of a Secret.
     pub is_missing: bool,
-    /// Whether pods show what the Secret holds, all of those that show anything.
-    pub is_shown: bool,
     material: Material,
 }
 
@@ -57,7 +54,8 @@ impl Certificates {
             Some(source) => certificates::verify(&Supplied {
                 now: material.now,
                 source,
-                names: &material.names,
+                // The one by which API servers and replicas ask. Not every cluster has the domain of the other.
+                names: &material.names[..1],
                 secret_name: &mounted_secret(instance).name,
                 secret: material.leaf.as_ref(),
                 bundle: spec.ca_bundle.as_deref().map(str::as_bytes),
@@ -65,8 +63,7 @@ impl Certificates {
                 served: &material.served,
             }),
         };
-        let is_shown = material.is_shown();
-        Certificates { judgement, is_missing: material.leaf.is_none(), is_shown, material }
+        Certificates { judgement, is_missing: material.leaf.is_none(), material }
     }
 
     /// The Secrets that have to stay.
@@ -164,12 +161,6 @@ impl Material {
             served: served(instance, observed),
             validity: Validity { authority: days(spec.authority_days), leaf: days(spec.leaf_days) },
         }
-    }
-
-    fn is_shown(&self) -> bool {
-        let leaf = self.leaf.as_ref().and_then(|data| fingerprint(data.get("tls.crt")?));
-        let mut shown = self.served.iter().filter_map(|served| served.fingerprint.as_ref()).peekable();
-        shown.peek().is_some() && shown.all(|shown| Some(shown) == leaf.as_ref())
     }
 
     fn published(&self) -> Option<Published<'_>> {

@@ -1,6 +1,7 @@
 //! A plan in the making.
 
 use std::collections::BTreeSet;
+use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
 use portal_crds::PortalInstanceStatus;
@@ -33,6 +34,9 @@ pub(super) struct Owners(Value);
 
 /// A plan is made anew after this time, whatever happens.
 const NOW_AND_THEN: SignedDuration = SignedDuration::from_mins(5);
+
+/// A step that asks changes nothing that a watch would tell of: what was answered is planned for when it is there.
+const ONCE_ANSWERED: SignedDuration = SignedDuration::from_millis(100);
 
 impl Owners {
     /// Nothing if the namespace is not there.
@@ -146,14 +150,14 @@ impl<'a> Draft<'a> {
         }
     }
 
-    /// Sees to it that it is known whether the webhook configuration is gone. Returns since when it is.
-    pub(super) fn look_for_configuration(&mut self, instance: &Instance) -> Option<Timestamp> {
+    /// Sees to it that it is known whether the webhook configuration is gone. Returns for how long it is.
+    pub(super) fn look_for_configuration(&mut self, instance: &Instance) -> Option<Duration> {
         let key = Key::cluster(Kind::ValidatingWebhookConfiguration, &configuration_name(&instance.name));
         let since = self.observed.memory.gone_since;
         if since.is_none() && self.observed.get(&key).is_none() {
             self.push(Step::Look(key));
         }
-        since
+        since.map(|since| self.observed.uptime.saturating_sub(since))
     }
 
     /// Deletes the webhook configuration, if there is one.
@@ -178,12 +182,15 @@ impl<'a> Draft<'a> {
     pub(super) fn finish_shared(mut self) -> Plan {
         let now = self.observed.now;
         let mut is_held_up = false;
-        if let Some(failure) = self.failure().filter(|failure| failure.until > now)
+        if let Some(failure) = self.failure().filter(|failure| failure.is_waiting(now))
             && let Some(place) = self.steps.iter().position(|step| step.subject() == failure.subject)
         {
             self.moments.push(failure.until);
             self.steps.truncate(place);
             is_held_up = true;
+        }
+        if self.steps.iter().any(|step| !step.is_write()) {
+            self.moments.push(now + ONCE_ANSWERED);
         }
         self.moments.push(now + NOW_AND_THEN);
         Plan { steps: self.steps, look_again: self.moments.into_iter().min(), is_held_up }

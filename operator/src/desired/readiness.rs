@@ -63,7 +63,14 @@ impl EngineState {
 fn cannot_make_pods(deployment: &Object) -> Option<String> {
     let conditions = deployment.value["status"]["conditions"].as_array()?;
     let failure = conditions.iter().find(|found| found["type"] == "ReplicaFailure" && found["status"] == "True")?;
-    Some(format!("pods cannot be made: {}", failure["message"].as_str().unwrap_or_default()))
+    let message = failure["message"].as_str().unwrap_or_default();
+    let way_out = match message.contains("violates PodSecurity") {
+        true => {
+            "; take the label pod-security.kubernetes.io/enforce away from the namespace, or do without what it forbids"
+        }
+        false => "",
+    };
+    Some(format!("pods cannot be made: {message}{way_out}"))
 }
 
 /// What keeps a pod from running, as its kubelet or the scheduler says. Pods stand in the order of their names.

@@ -2,14 +2,14 @@
 
 use super::{LINGER, PRUNED, draft::Draft, is_child};
 use crate::{
-    instance::{Instance, OperatorSettings},
+    instance::Instance,
     names::configuration_name,
     object::{Key, Kind},
     observed::{Failure, NOT_ALLOWED, Observed},
     plan::{Plan, Step},
 };
 
-pub(super) fn plan(instance: &Instance, observed: &Observed, operator: &OperatorSettings) -> Plan {
+pub(super) fn plan(instance: &Instance, observed: &Observed) -> Plan {
     let mut draft = Draft::new(observed);
     if !instance.is_kept {
         // Somebody else keeps it, or nobody does.
@@ -21,8 +21,7 @@ pub(super) fn plan(instance: &Instance, observed: &Observed, operator: &Operator
         return draft.finish(instance, None);
     }
     let is_engine_gone = observed.get(&Key::cluster(Kind::Namespace, instance.namespace())).is_none();
-    let gone_since = draft.look_for_configuration(instance);
-    let Some(gone_for) = gone_since.map(|since| observed.now.duration_since(since).abs()) else {
+    let Some(gone_for) = draft.look_for_configuration(instance) else {
         return draft.finish(instance, None);
     };
     if gone_for < LINGER && !is_engine_gone {
@@ -36,7 +35,7 @@ pub(super) fn plan(instance: &Instance, observed: &Observed, operator: &Operator
     let mut is_left = false;
     for kind in PRUNED {
         for object in observed.of_kind(kind).filter(|object| is_child(object, instance)) {
-            if is_refused && object.key.namespace.as_ref().is_some_and(|found| *found != operator.namespace) {
+            if is_refused && object.key.namespace.as_deref() == Some(instance.namespace()) {
                 continue;
             }
             is_left = true;
@@ -49,4 +48,47 @@ pub(super) fn plan(instance: &Instance, observed: &Observed, operator: &Operator
         draft.push(Step::Keep(false));
     }
     draft.finish(instance, None)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+    use std::time::Duration;
+
+    use jiff::SignedDuration;
+    use serde_json::json;
+
+    use super::*;
+    use crate::{object::Object, observed::Memory};
+
+    #[test]
+    fn that_the_configuration_is_gone_is_taken_up_although_no_watch_tells() {
+        let object = Object::from_value(
+            Kind::PortalInstance,
+            json!({
+                "metadata": {
+                    "name": "default", "uid": "1", "generation": 1, "finalizers": [crate::names::FINALIZER],
+                    "deletionTimestamp": "2027-01-01T00:00:00Z",
+                },
+                "spec": {},
+            }),
+        );
+        let namespace =
+            Object::from_value(Kind::Namespace, json!({ "metadata": { "name": "portal-system", "uid": "n" } }));
+        let observed = Observed {
+            now: "2027-01-01T00:00:01Z".parse().unwrap(),
+            uptime: Duration::ZERO,
+            objects: BTreeMap::from([(namespace.key.clone(), namespace.into())]),
+            others: Vec::new(),
+            refused: None,
+            served: Vec::new(),
+            shown: BTreeMap::new(),
+            held: BTreeMap::new(),
+            is_ceiling_unbounded: false,
+            memory: Memory::default(),
+        };
+        let plan = plan(&Instance::try_from(&object).unwrap(), &observed);
+        assert!(matches!(plan.steps[..], [Step::Look(_)]), "{:?}", plan.steps);
+        assert!(plan.look_again.is_some_and(|moment| moment < observed.now + SignedDuration::from_secs(1)));
+    }
 }

@@ -83,7 +83,8 @@ impl<'a> Webhook<'a> {
         let there: Vec<&Object> =
             self.observed.of_kind(Kind::Deployment).filter(|object| is_child(object, self.instance)).collect();
         let moment = if !self.instance.layers().admission && !there.is_empty() {
-            draft.look_for_configuration(self.instance).unwrap_or(now) + LINGER
+            let gone_for = draft.look_for_configuration(self.instance).unwrap_or_default();
+            now + LINGER.saturating_sub(gone_for)
         } else {
             let known: Vec<&Value> = there.iter().flat_map(|object| secrets_of(object)).collect();
             let is_same = wanted.iter().flat_map(secrets_of).all(|secret| known.contains(&secret));
@@ -104,7 +105,7 @@ impl<'a> Webhook<'a> {
         }
         let is_trusted = !self.certificates.judgement.bundle.is_empty();
         // Pods of a rollout may show what nobody is told to trust.
-        if self.found.is_none() && !(self.can_answer && is_trusted && self.certificates.is_shown) {
+        if self.found.is_none() && !(self.can_answer && self.certificates.judgement.can_begin) {
             findings.phase = Phase::WaitingForPods;
             draft.look_again(self.observed.now + PROBE_SOON * 2);
             return;

@@ -4,7 +4,13 @@ use k8s_openapi::api::rbac::v1::PolicyRule;
 use portal_crds::ActionType;
 
 use super::*;
+use crate::children::{
+    children, guard,
+    tests::{every_field, operator},
+};
+use crate::instance::Instance;
 use crate::object::Kind;
+use crate::permissions::Permissions;
 
 /// Verbs that lift the API server's own checks, or speak in the name of others.
 const LIFTING: [&str; 4] = ["escalate", "bind", "impersonate", "bypass"];
@@ -89,7 +95,7 @@ fn the_operator_holds_all_that_it_gives_to_engines() {
     let held_in_cluster = grants(&in_cluster());
     let given = [own_rules(Place::EngineNamespace), engine_rules(Place::EngineNamespace)].concat();
     let held_there: BTreeSet<_> = held_in_cluster.union(&grants(&given)).cloned().collect();
-    let roles = permissions::roles("canary", "portal-system", &["portal-canary"]);
+    let roles = permissions::roles("canary", "portal-system", &["portal-canary"], None);
     let cluster = grants(&roles.cluster_role.rules.unwrap());
     let there = grants(&roles.role.rules.unwrap());
     assert_eq!(cluster.difference(&held_in_cluster).collect::<Vec<_>>(), Vec::<&(String, String, String)>::new());
@@ -97,31 +103,25 @@ fn the_operator_holds_all_that_it_gives_to_engines() {
 }
 
 #[test]
-fn the_operator_may_read_whatever_it_makes() {
+fn the_operator_may_read_and_write_whatever_it_makes() {
     let places = [Place::Cluster, Place::OwnNamespace, Place::EngineNamespace];
     let all = grants(&places.map(own_rules).concat());
-    for kind in [
-        Kind::ServiceAccount,
-        Kind::ClusterRole,
-        Kind::ClusterRoleBinding,
-        Kind::Role,
-        Kind::RoleBinding,
-        Kind::Secret,
-        Kind::Service,
-        Kind::PodDisruptionBudget,
-        Kind::Deployment,
-        Kind::NetworkPolicy,
-        Kind::ValidatingWebhookConfiguration,
-        Kind::ValidatingAdmissionPolicy,
-        Kind::ValidatingAdmissionPolicyBinding,
-        Kind::ServiceMonitor,
-        Kind::PrometheusRule,
-        Kind::Certificate,
-    ] {
-        for verb in ["get", "list", "watch", "create", "patch"] {
-            let grant = (kind.group().to_owned(), kind.plural().to_owned(), verb.to_owned());
-            assert!(all.contains(&grant), "{kind}: {verb}");
-        }
+    let may = |kind: Kind, verb: &str| {
+        let grant = (kind.group().to_owned(), kind.plural().to_owned(), verb.to_owned());
+        assert!(all.contains(&grant), "{kind}: {verb}");
+    };
+    let instance = Instance::read(&every_field()).unwrap();
+    let made = children(&instance, &Permissions::default(), &operator())
+        .iter()
+        .map(|object| object.key.kind)
+        .collect::<BTreeSet<_>>();
+    let others = [Kind::Secret, Kind::Certificate, Kind::ValidatingWebhookConfiguration];
+    for kind in made.into_iter().chain(others) {
+        ["get", "list", "watch", "create", "patch", "delete"].into_iter().for_each(|verb| may(kind, verb));
+    }
+    // The guard outlives everything.
+    for object in guard() {
+        ["get", "list", "watch", "create", "patch"].into_iter().for_each(|verb| may(object.key.kind, verb));
     }
 }
 

@@ -196,13 +196,8 @@ pub(super) fn fill_in(kind: crate::object::Kind, value: &mut Value) {
             default(pod, "dnsPolicy", json!("ClusterFirst"));
             let account = pod["serviceAccountName"].clone();
             pod["serviceAccount"] = account;
-            let is_host = pod["hostNetwork"] == true;
             for container in pod["containers"].as_array_mut().into_iter().flatten() {
                 default(container, "terminationMessagePath", json!("/dev/termination-log"));
-                for port in container["ports"].as_array_mut().into_iter().flatten().filter(|_| is_host) {
-                    let number = port["containerPort"].clone();
-                    default(port, "hostPort", number);
-                }
                 for probe in ["readinessProbe", "livenessProbe"] {
                     default(&mut container[probe], "successThreshold", json!(1));
                     default(&mut container[probe]["httpGet"], "scheme", json!("HTTP"));
@@ -221,6 +216,8 @@ pub(super) fn fill_in(kind: crate::object::Kind, value: &mut Value) {
                 }
             }
         }
+        // As the definition says: nobody has seen a new one.
+        Kind::PortalInstance => default(value, "status", json!({ "observedGeneration": -1 })),
         Kind::Service => {
             let spec = &mut value["spec"];
             default(spec, "clusterIP", json!("10.0.0.1"));

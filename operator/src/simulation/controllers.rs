@@ -34,6 +34,15 @@ pub(super) struct Pod {
     ends: Option<Time>,
 }
 
+/// The pods of a Deployment that have one template.
+#[derive(Clone, Debug)]
+pub(super) struct ReplicaSet {
+    hash: String,
+    template: Value,
+    /// How many pods there should be.
+    wanted: usize,
+}
+
 /// How long a pod takes to start, to end, and to see that a Secret has changed, at most.
 const START: Time = 9;
 const END: Time = 15;
@@ -105,42 +114,38 @@ impl World {
 
     /// Deployments have the pods that they say, and replace them as they say.
     fn roll_out(&mut self) {
-        for deployment in self.of_kind(Kind::Deployment) {
-            let spec = &deployment.value["spec"];
-            let number = |value: &Value| usize::try_from(value.as_u64().unwrap_or(1)).unwrap();
-            let rolling = &spec["strategy"]["rollingUpdate"];
-            let (replicas, surge, unavailable) =
-                (number(&spec["replicas"]), number(&rolling["maxSurge"]), number(&rolling["maxUnavailable"]));
-            let hash = hash_of(&spec["template"]);
+        let deployments = self.of_kind(Kind::Deployment);
+        self.replica_sets.retain(|uid, _| deployments.iter().any(|deployment| deployment.uid() == uid));
+        for deployment in deployments {
             let pods: Vec<Arc<Object>> = self
                 .of_kind(Kind::Pod)
                 .into_iter()
                 .filter(|pod| is_owned(pod, &deployment) && !pod.is_terminating())
                 .collect();
-            let (new, old): (Vec<_>, Vec<_>) =
-                pods.iter().cloned().partition(|pod| pod.label("pod-template-hash") == Some(&hash));
             let ready = pods.iter().filter(|pod| is_ready(pod)).count();
+            let hash = hash_of(&deployment.value["spec"]["template"]);
+            let updated = pods.iter().filter(|pod| hash_of_pod(pod) == Some(&hash)).count();
             if !deployment.is_terminating() {
-                let room = (replicas + surge).saturating_sub(pods.len());
-                for _ in 0..room.min(replicas.saturating_sub(new.len())) {
-                    self.start_pod(&deployment, &hash);
-                }
-                let mut spare = ready.saturating_sub(replicas - unavailable.min(replicas));
-                for pod in &old {
-                    let is_spare = !is_ready(pod) || spare > 0;
-                    if is_spare {
-                        spare = spare.saturating_sub(usize::from(is_ready(pod)));
+                let mut sets = self.replica_sets.remove(deployment.uid()).unwrap_or_default();
+                scale(&mut sets, &deployment, &hash, &pods);
+                for set in &sets {
+                    let is_of_set = |pod: &&Arc<Object>| hash_of_pod(pod) == Some(&set.hash);
+                    // Those that are not ready go first.
+                    let mut there: Vec<&Arc<Object>> = pods.iter().filter(is_of_set).collect();
+                    there.sort_by_key(|pod| !is_ready(pod));
+                    for pod in there.iter().skip(set.wanted) {
                         self.delete(&pod.key, false);
                     }
+                    for _ in there.len()..set.wanted {
+                        self.start_pod(&deployment, set);
+                    }
                 }
-                for pod in new.iter().skip(replicas) {
-                    self.delete(&pod.key, false);
-                }
+                self.replica_sets.insert(deployment.uid().to_owned(), sets);
             }
             let status = json!({
                 "observedGeneration": deployment.value["metadata"]["generation"],
                 "replicas": pods.len(),
-                "updatedReplicas": new.len(),
+                "updatedReplicas": updated,
                 "readyReplicas": ready,
             });
             self.set_status(&deployment, status);
@@ -153,8 +158,8 @@ impl World {
         }
     }
 
-    fn start_pod(&mut self, deployment: &Object, hash: &str) {
-        let template = &deployment.value["spec"]["template"];
+    fn start_pod(&mut self, deployment: &Object, set: &ReplicaSet) {
+        let ReplicaSet { hash, template, .. } = set;
         let namespace = deployment.key.namespace.clone().unwrap();
         let account = template["spec"]["serviceAccountName"].as_str().unwrap_or_default();
         if self.get(&Key::namespaced(Kind::ServiceAccount, &namespace, account)).is_none() {
@@ -162,7 +167,7 @@ impl World {
         }
         let name = format!("{}-{hash}-{}", deployment.key.name, self.random.u32(..));
         let mut labels = template["metadata"]["labels"].clone();
-        labels["pod-template-hash"] = hash.into();
+        labels["pod-template-hash"] = hash.as_str().into();
         let owner = json!({ "apiVersion": "apps/v1", "kind": "Deployment", "name": deployment.key.name, "uid": deployment.uid(), "blockOwnerDeletion": true });
         let pod = self.make(
             Kind::Pod,
@@ -272,15 +277,21 @@ impl World {
             let created: jiff::Timestamp = request.meta("creationTimestamp").parse().unwrap();
             let is_issued =
                 |secret: &Object| secret.annotation("cert-manager.io/certificate-name") == Some(&request.key.name);
-            if self.get(&key).is_some_and(|secret| is_issued(&secret))
-                || self.now().duration_since(created).as_secs() < 3
-            {
+            let labels = spec["secretTemplate"]["labels"].clone();
+            if let Some(secret) = self.get(&key).filter(|secret| is_issued(secret)) {
+                let mut wanted = secret.value["metadata"]["labels"].as_object().cloned().unwrap_or_default();
+                wanted.extend(labels.as_object().cloned().unwrap_or_default());
+                if secret.value["metadata"]["labels"] != Value::Object(wanted.clone()) {
+                    self.edit(&key, |value| value["metadata"]["labels"] = wanted.into());
+                }
+                continue;
+            }
+            if self.now().duration_since(created).as_secs() < 3 {
                 continue;
             }
             let instance = request.label(crate::names::INSTANCE_LABEL).unwrap_or_default();
             let data = supplied(&dns_names(instance, &namespace), self.now());
             let annotations = json!({ "cert-manager.io/certificate-name": request.key.name });
-            let labels = spec["secretTemplate"]["labels"].clone();
             self.make(Kind::Secret, json!({ "metadata": { "name": name, "namespace": namespace, "labels": labels, "annotations": annotations }, "type": "kubernetes.io/tls", "data": data }));
         }
     }
@@ -290,6 +301,44 @@ impl World {
         let moments = self.pods.values().flat_map(|pod| [Some(pod.starts), pod.mounts, Some(pod.dead_until), pod.ends]);
         moments.flatten().filter(|moment| *moment > self.elapsed).min()
     }
+}
+
+/// How many pods there should be of each template: new ones first as far as there is room, and old ones go as new ones are ready. An
+/// old set whose successor never becomes ready keeps its pods, and makes them anew if somebody kills them.
+fn scale(sets: &mut Vec<ReplicaSet>, deployment: &Object, hash: &str, pods: &[Arc<Object>]) {
+    let spec = &deployment.value["spec"];
+    let number = |value: &Value| usize::try_from(value.as_u64().unwrap_or(1)).unwrap();
+    let rolling = &spec["strategy"]["rollingUpdate"];
+    let (replicas, surge) = (number(&spec["replicas"]), number(&rolling["maxSurge"]));
+    let least = replicas.saturating_sub(number(&rolling["maxUnavailable"]));
+    if !sets.iter().any(|set| set.hash == hash) {
+        sets.push(ReplicaSet { hash: hash.to_owned(), template: spec["template"].clone(), wanted: 0 });
+    }
+    let ready =
+        |set: &ReplicaSet| pods.iter().filter(|pod| hash_of_pod(pod) == Some(&set.hash) && is_ready(pod)).count();
+    let total: usize = sets.iter().map(|set| set.wanted).sum();
+    for new in sets.iter_mut().filter(|set| set.hash == hash) {
+        new.wanted = (new.wanted + (replicas + surge).saturating_sub(total)).min(replicas);
+    }
+    let total: usize = sets.iter().map(|set| set.wanted).sum();
+    let all_ready: usize = sets.iter().map(&ready).sum();
+    let unready_new: usize =
+        sets.iter().filter(|set| set.hash == hash).map(|set| set.wanted.saturating_sub(ready(set))).sum();
+    let mut may_go = total.saturating_sub(least + unready_new);
+    let mut ready_may_go = all_ready.saturating_sub(least);
+    for old in sets.iter_mut().filter(|set| set.hash != hash) {
+        let unready = old.wanted.saturating_sub(ready(old)).min(may_go);
+        let healthy = (old.wanted - unready).min(ready_may_go).min(may_go - unready);
+        old.wanted -= unready + healthy;
+        may_go -= unready + healthy;
+        ready_may_go -= healthy;
+    }
+    let has_pods = |set: &ReplicaSet| pods.iter().any(|pod| hash_of_pod(pod) == Some(&set.hash));
+    sets.retain(|set| set.wanted > 0 || set.hash == hash || has_pods(set));
+}
+
+fn hash_of_pod(pod: &Object) -> Option<&str> {
+    pod.label("pod-template-hash")
 }
 
 fn is_foreground(owner: &Object) -> bool {

@@ -5,13 +5,13 @@ use serde_json::{Value, json};
 
 use super::{
     certificates::supplied,
-    process::Cut,
     scene::{CUTS, Scene},
     world::World,
 };
 use crate::{
     names::dns_names,
     object::{Key, Kind},
+    store::Source,
 };
 
 /// A cluster with an instance that works, and rules.
@@ -197,5 +197,19 @@ fn a_process_that_starts_anew_writes_nothing() {
     scene.settle();
     // That the probe was answered is told by whoever asked.
     assert_eq!(scene.world().writes, 0, "{}", scene.world().story.join("\n"));
-    let _ = Cut::Dies;
+}
+
+#[test]
+fn an_instance_that_is_gone_is_given_nothing_although_a_watch_still_shows_it() {
+    let mut scene = Scene::new(running(json!({})));
+    scene.add_process();
+    scene.run(5);
+    scene.processes[1].silent = [Source::cluster(Kind::PortalInstance)].into();
+    scene.world().delete(&Key::cluster(Kind::PortalInstance, "default"), false);
+    scene.run(60);
+    assert_eq!(scene.ready("default").0, "gone");
+    // The other one takes over. It sees that all children are gone, and not that the instance is.
+    scene.cut_off = vec![0];
+    scene.run(120);
+    assert_eq!(scene.children("default").keys().collect::<Vec<_>>(), Vec::<&String>::new());
 }

@@ -5,19 +5,22 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use k8s_openapi::ByteString;
-use portal_core::webhook::SPARED_NAMESPACES;
+use portal_core::{permissions, webhook::SPARED_NAMESPACES};
+use portal_crds::CertificateSource;
 use serde_json::Value;
 
 use super::{
     controllers::is_ready,
     trust,
-    world::{Time, World},
+    world::{Time, World, rights_of},
 };
 use crate::{
-    desired::is_enforcing,
+    desired::{is_enforcing, mounted_secret},
     instance::Instance,
     names::{INSTANCE_LABEL, MANAGED_BY, account, dns_names},
     object::{Key, Kind, Object},
+    permissions::{Need, has_everybody},
+    probe::Answer,
     request::Request,
 };
 
@@ -54,6 +57,9 @@ impl World {
                 self.fail(&format!("{key} is deleted whoever it is"));
             }
             self.check_deletion(&key);
+        }
+        if matches!(key.kind, Kind::ClusterRole | Kind::Role) {
+            self.check_role(&key, before.map(|before| &**before), after);
         }
         let Some(after) = after else { return };
         for label in after.value["metadata"]["labels"].as_object().into_iter().flatten().map(|(label, _)| label) {
@@ -98,6 +104,19 @@ impl World {
                 self.fail(&format!("{key} is deleted while {} has it", user.key));
             }
         }
+        let has_it =
+            |pod: &Object| pod.key.namespace == key.namespace && pod.value["spec"]["serviceAccountName"] == *key.name;
+        let is_wanted = |pod: &Object| {
+            let instance = self.get(&Key::cluster(Kind::PortalInstance, pod.label(INSTANCE_LABEL).unwrap_or_default()));
+            instance.is_some_and(|instance| !instance.is_terminating())
+        };
+        if key.kind == Kind::ServiceAccount
+            && let Some(pod) = self.of_kind(Kind::Pod).into_iter().find(|pod| has_it(pod) && is_wanted(pod))
+            // Who has not heard of a pod yet cannot know.
+            && self.is_steady
+        {
+            self.fail(&format!("{key} is deleted while {} answers with its rights", pod.key));
+        }
         if key.kind == Kind::Deployment {
             let without = |pod: &Object| {
                 let owners = pod.value["metadata"]["ownerReferences"].as_array().into_iter().flatten();
@@ -107,6 +126,49 @@ impl World {
                 self.fail(&format!("without {key} requests fail: {problem}"));
             }
         }
+    }
+
+    /// A role follows the rules: it is given nothing that no rule needs, and what rules need is not taken away while it may be given.
+    fn check_role(&self, key: &Key, before: Option<&Object>, after: Option<&Object>) {
+        let name = key.name.trim_start_matches("portal-");
+        let Some(believed) = self.believed.get(name) else { return };
+        let instance = self.get(&Key::cluster(Kind::PortalInstance, name));
+        let Some(instance) = instance.filter(|found| !found.is_terminating()) else { return };
+        let instance = Instance::try_from(&*instance).expect("an instance can be read");
+        let rights = |role: Option<&Object>| role.map(rights_of).unwrap_or_default();
+        let surplus = rights(after)
+            .into_iter()
+            .find(|right| !is_base(right) && !believed.needed.contains(right) && !believed.lately.contains(right));
+        if let Some(surplus) = surplus {
+            self.fail(&format!("{key} is given {surplus:?}, which no rule needs"));
+        }
+        let Some(needs) = self.rules.needs(&instance, |key| self.objects.get(key).map(|found| &**found)) else {
+            return;
+        };
+        let others = self.roles_of(name).filter(|role| role.key != *key).flat_map(|role| rights_of(role));
+        let others: BTreeSet<Need> = others.collect();
+        let has = |rights: &BTreeSet<Need>, need: &Need| {
+            let everywhere = (need.0.clone(), None);
+            [need, &everywhere].into_iter().any(|need| rights.contains(need) || others.contains(need))
+        };
+        let (before, after) = (rights(before), rights(after));
+        // Of a rule that has come or gone since, the operator does not know yet.
+        let needed = needs.grants.keys().filter(|need| believed.needed.contains(need) && self.may_be_given(need));
+        if let Some(lost) = needed.into_iter().find(|need| has(&before, need) && !has(&after, need)) {
+            self.fail(&format!("{key} loses {lost:?}, which a rule needs"));
+        }
+    }
+
+    /// Whether an engine may be given something beyond what every engine has: the operator has it, and it leads to no secrets.
+    fn may_be_given(&self, need: &Need) -> bool {
+        self.holds(need) && !has_everybody(need) && need.0.resource != "secrets"
+    }
+
+    /// The roles of an instance.
+    fn roles_of(&self, name: &str) -> impl Iterator<Item = &Arc<Object>> {
+        self.objects.values().filter(move |object| {
+            matches!(object.key.kind, Kind::ClusterRole | Kind::Role) && object.label(INSTANCE_LABEL) == Some(name)
+        })
     }
 
     fn check_configuration(&self, before: Option<&Object>, after: &Object) {
@@ -174,6 +236,44 @@ impl World {
         }
     }
 
+    /// In the end an engine may do what its rules need within the bounds, and nothing else but what every engine may.
+    pub(super) fn check_rights(&self, name: &str) {
+        let instance = self.get(&Key::cluster(Kind::PortalInstance, name)).expect("it is ready");
+        let instance = Instance::try_from(&*instance).expect("it is ready");
+        let Some(needs) = self.rules.needs(&instance, |key| self.objects.get(key).map(|found| &**found)) else {
+            return;
+        };
+        let wanted: BTreeSet<&Need> = needs.grants.keys().filter(|need| self.may_be_given(need)).collect();
+        let is_everywhere = |need: &Need| wanted.contains(&(need.0.clone(), None));
+        let given = self.roles_of(name).flat_map(|role| rights_of(role)).filter(|need| !is_base(need));
+        let given: BTreeSet<Need> = given.collect();
+        let has = |need: &Need| given.contains(need) || (need.1.is_some() && is_everywhere(need));
+        let lacks = wanted.iter().find(|need| !has(need));
+        if let Some(lacks) = lacks {
+            self.fail(&format!("{name} lacks {lacks:?}"));
+        }
+        if let Some(surplus) = given.iter().find(|need| !wanted.contains(need)) {
+            self.fail(&format!("{name} has {surplus:?}, which no rule needs"));
+        }
+    }
+
+    /// Whatever somebody else has done is mended by now, where the operator may mend it.
+    pub(super) fn forgive(&mut self) {
+        let instances = self.of_kind(Kind::PortalInstance);
+        let is_left_alone = |object: &&Arc<Object>| {
+            let instance = Instance::try_from(&***object).expect("an instance is one");
+            // Who brings the certificate has to bring it again.
+            let is_theirs = instance.spec.certificates.source == CertificateSource::Secret;
+            let lacks_secret = is_theirs && self.get(&mounted_secret(&instance)).is_none();
+            let is_granted = self.grants.contains(instance.namespace());
+            instance.is_paused || instance.problem.is_some() || !is_granted || lacks_secret
+        };
+        let left_alone = instances.iter().filter(is_left_alone).map(|object| object.key.name.clone());
+        let was_harmed = |name: &String| self.is_harmed || self.neglected.contains(name);
+        self.neglected = left_alone.filter(was_harmed).collect();
+        self.is_harmed = false;
+    }
+
     /// The webhook configurations of all instances, as each API server has them.
     fn views(&self) -> Vec<Arc<Object>> {
         let keys: BTreeSet<&Key> = self.configurations.iter().map(|change| &change.key).collect();
@@ -185,7 +285,8 @@ impl World {
 
     /// Why requests fail, or would for some pods.
     pub(super) fn problem(&self, counts: impl Fn(&Object) -> bool) -> Option<String> {
-        for view in self.views() {
+        let is_looked_after = |view: &Arc<Object>| !self.neglected.contains(instance_of(view));
+        for view in self.views().into_iter().filter(is_looked_after) {
             let is_closed = entries(&view).any(|entry| entry["failurePolicy"] == "Fail");
             if is_closed && self.answers(&view, &counts).is_none() {
                 return Some(format!("{} refuses what nobody answers", view.key));
@@ -222,14 +323,13 @@ impl World {
 
     fn is_trusted(&self, configuration: &Object, pod: &Object) -> bool {
         let Some(shown) = self.pods.get(pod.uid()).and_then(|pod| pod.shown.as_deref()) else { return false };
-        let instance = configuration.key.name.trim_start_matches("portal-");
-        let name = &dns_names(instance, pod.key.namespace.as_deref().unwrap_or_default())[0];
+        let name = &dns_names(instance_of(configuration), pod.key.namespace.as_deref().unwrap_or_default())[0];
         let bundles: BTreeSet<Vec<u8>> = entries(configuration).map(bundle_of).collect();
         bundles.iter().all(|bundle| trust::is_trusted(bundle, shown, name, self.now()))
     }
 
     /// Whether the API server reaches an engine by the probe's entry.
-    pub(super) fn probe(&mut self, instance: &str) -> Result<(), String> {
+    pub(super) fn probe(&mut self, instance: &str) -> Answer {
         let key = Key::cluster(Kind::ValidatingWebhookConfiguration, &format!("portal-{instance}"));
         let behind = BEHIND[if self.is_steady { 0 } else { self.random.usize(..BEHIND.len()) }];
         let view = self.past(&key, self.elapsed - behind).ok_or("there is no entry for the probe")?;
@@ -237,15 +337,31 @@ impl World {
         if !entries(&view).any(|entry| entry["name"] == *probe) {
             return Err("there is no entry for the probe".to_owned());
         }
-        self.answers(&view, |_| true).ok_or("no pod answers")?;
+        let pod = self.answers(&view, |_| true).ok_or("no pod answers")?;
         self.answered.insert(view.uid().to_owned());
-        Ok(())
+        let image = pod.value["spec"]["containers"][0]["image"].as_str().unwrap_or_default();
+        Ok(if image.ends_with(":v2") { OTHER_VERSION.to_owned() } else { self.operator.version.clone() })
     }
+}
+
+/// The version of engines whose image is called `v2`.
+pub(super) const OTHER_VERSION: &str = "0.2.0";
+
+/// Whether every engine has a right, somewhere.
+fn is_base(need: &Need) -> bool {
+    permissions::all().any(|base| {
+        (base.group, base.resource) == (&*need.0.group, &*need.0.resource) && base.verbs.contains(&need.0.verb)
+    })
 }
 
 /// Whether the operator may have made an object.
 fn is_ours(object: &Object) -> bool {
     object.label(MANAGED_BY.0) == Some(MANAGED_BY.1) || object.key.name.starts_with("portal-")
+}
+
+/// The instance whose configuration this is. Its label may have been taken away.
+fn instance_of(configuration: &Object) -> &str {
+    configuration.key.name.trim_start_matches("portal-")
 }
 
 /// The entries of a configuration.

@@ -3,12 +3,13 @@
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
+use std::time::Duration;
 
 use futures_util::FutureExt as _;
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use portal_cluster::metrics::Registry;
 
-use super::world::{Time, World};
+use super::world::{Believed, Time, World};
 use crate::{
     certificates::fingerprint,
     desired::desired,
@@ -20,6 +21,7 @@ use crate::{
     object::{Key, Kind, Object},
     observed::{Memory, Observed},
     plan::{Plan, Step},
+    probe::Answer,
     request::Request,
     store::{Source, SourceState, Store},
     view::{self, Shown},
@@ -225,8 +227,21 @@ impl Process {
             shown.insert(pod.uid().to_owned(), (shows.and_then(|pod| fingerprint(pod.shown.as_ref()?)), now));
         }
         let mut memory = self.memories.remove(name).unwrap_or_default();
-        let observed = view::observe(&instance, &self.store, &sources, &operator, now, served, shown, &mut memory);
+        let times = (now, self.desk.uptime());
+        let mut observed =
+            view::observe(&instance, &self.store, &sources, &operator, times, served, shown, &mut memory);
         let needs = self.needs(&instance, &observed);
+        if let Some(needs) = &needs {
+            memory.needs(needs, now);
+            observed.memory.needed = memory.needed.clone();
+            let asked = needs.grants.keys().chain(memory.needed.keys());
+            observed.held = asked.map(|need| (need.clone(), self.world().holds(need))).collect();
+            let believed = Believed {
+                needed: needs.grants.keys().cloned().collect(),
+                lately: memory.needed.keys().cloned().collect(),
+            };
+            self.desk.world.borrow_mut().believed.insert(name.to_owned(), believed);
+        }
         let plan = desired(&instance, needs.as_ref(), &observed, &operator);
         self.check_plan(&instance, &plan);
         let is_done = self.executor.execute(Some(&instance), &observed, &plan, &mut memory).now_or_never();
@@ -258,6 +273,12 @@ impl Process {
         if instance.is_paused && !instance.is_deleted && !plan.steps.iter().all(is_status) {
             world.fail(&format!("{} is paused, and yet: {:?}", instance.name, plan.steps));
         }
+        // No watch tells what the probe has found out.
+        let soon = world.now() + SignedDuration::from_secs(1);
+        if plan.steps.iter().any(|step| !step.is_write()) && plan.look_again.is_none_or(|moment| moment > soon) {
+            world
+                .fail(&format!("{} asks, and what is answered is not looked at: {:?}", instance.name, plan.look_again));
+        }
         if plan.look_again.is_none_or(|moment| moment <= world.now()) {
             world.fail(&format!("{} would be looked after for ever: {:?}", instance.name, plan.look_again));
         }
@@ -267,6 +288,10 @@ impl Process {
 impl Server for Desk {
     fn now(&self) -> Timestamp {
         self.world.borrow().now()
+    }
+
+    fn uptime(&self) -> Duration {
+        Duration::from_secs(self.world.borrow().elapsed.unsigned_abs())
     }
 
     async fn act(&self, request: &Request) -> Result<Option<Object>, Error> {
@@ -319,7 +344,7 @@ impl Server for Desk {
         }
     }
 
-    async fn probe(&self, instance: &str) -> Result<(), String> {
+    async fn probe(&self, instance: &str) -> Answer {
         let mut world = self.world.borrow_mut();
         let answer = world.probe(instance);
         world.tell(format!("operator: probe {instance}: {answer:?}"));

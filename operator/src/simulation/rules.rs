@@ -17,7 +17,7 @@ use crate::needs::{Known, Rules};
 pub(super) type Written = BTreeMap<String, (u64, &'static str)>;
 
 /// What rules are there to be written: what they match, in YAML.
-pub(super) const RULES: [(&str, &[&str]); 5] = [
+pub(super) const RULES: [(&str, &[&str]); 8] = [
     ("pods", &["match: {gvk: [{kind: Pod}]}", "match: {gvk: [{kind: Pod}, {kind: ConfigMap}]}"]),
     (
         "deployments",
@@ -26,6 +26,22 @@ pub(super) const RULES: [(&str, &[&str]); 5] = [
     ("namespaces", &["match: {gvk: [{kind: Namespace}]}"]),
     ("warns", &["match: {gvk: [{kind: Service}]}\n  enforcementAction: warn"]),
     ("shop/own", &["match: {gvk: [{kind: ConfigMap}]}", "match: {gvk: [{kind: Pod}]}"]),
+    (
+        "looks-up",
+        &[
+            "match: {gvk: [{kind: Pod}]}\n  rule: len(cluster.services.list(metadata.namespace)) > 9",
+            "match: {gvk: [{kind: Pod}]}\n  rule: len(cluster.poddisruptionbudgets.list(metadata.namespace)) > 9",
+        ],
+    ),
+    // Nobody has this by default.
+    ("secrets", &["match: {gvk: [{kind: Pod}]}\n  rule: len(cluster.secrets.list(metadata.namespace)) > 9"]),
+    (
+        "shop/looks-up",
+        &[
+            "match: {gvk: [{kind: Pod}]}\n  rule: len(cluster.services.list('shop')) > 9",
+            "match: {gvk: [{kind: Pod}]}\n  rule: len(cluster.resourcequotas.list('shop')) > 9",
+        ],
+    ),
 ];
 
 impl World {
@@ -51,8 +67,9 @@ impl World {
                 Some((namespace, name)) => ("PortalRule", format!("{{name: {name}, namespace: {namespace}}}")),
                 None => ("PortalClusterRule", format!("{{name: {name}}}")),
             };
+            let always = if says.contains("rule:") { "" } else { "  rule: \"true\"\n" };
             let text = format!(
-                "apiVersion: portal.io/v1alpha1\nkind: {kind}\nmetadata: {metadata}\nspec:\n  {says}\n  rule: \"true\"\n"
+                "apiVersion: portal.io/v1alpha1\nkind: {kind}\nmetadata: {metadata}\nspec:\n  {says}\n{always}"
             );
             let read = file::read(&Manifest::new("rules.yaml", text.clone().into_bytes()));
             let source = read.sources.into_iter().next().unwrap_or_else(|| panic!("{text}{:?}", read.problems));

@@ -6,14 +6,24 @@ use std::sync::Arc;
 
 use fastrand::Rng;
 use jiff::{SignedDuration, Timestamp};
+use portal_core::{
+    permissions::{self, Place},
+    requirements::{Permission, READ},
+};
 use serde_json::{Value, json};
 
-use super::{apply, controllers::Pod, rules::Written};
+use super::{
+    apply,
+    controllers::{Pod, ReplicaSet},
+    rules::Written,
+};
 use crate::{
-    instance::OperatorSettings,
+    instance::{Instance, OperatorSettings},
     needs::Rules,
     object::{Key, Kind, Object},
+    permissions::Need,
     request::Request,
+    rights::CEILING,
 };
 
 /// Seconds of a time that nobody sets.
@@ -32,17 +42,28 @@ pub(super) struct World {
     pub(super) configurations: Vec<Change>,
     /// The namespaces in which the operator may do something.
     pub(super) grants: BTreeSet<String>,
+    /// What the operator may read, and so hand on: groups and plurals.
+    pub(super) ceiling: BTreeSet<(&'static str, &'static str)>,
     /// The kinds of other operators that are served.
     pub(super) served: Vec<Kind>,
     /// What pods are beside their objects, by UID.
     pub(super) pods: BTreeMap<String, Pod>,
+    /// The templates that a Deployment has pods of, by its UID.
+    pub(super) replica_sets: BTreeMap<String, Vec<ReplicaSet>>,
     /// The webhook configurations that brought a probe to an engine, by UID.
     pub(super) answered: BTreeSet<String>,
     /// The rules as they were written, and compiled.
     pub(super) written: Written,
     pub(super) rules: Rc<Rules>,
+    /// What the operator that acts believes the rules of each instance to need, and to have needed a moment ago.
+    pub(super) believed: BTreeMap<String, Believed>,
     /// Whether somebody other than Portal has done something by which requests may fail.
     pub(super) is_harmed: bool,
+    /// Instances that were harmed and that the operator cannot mend: they are paused, it has no rights in their namespace, or what somebody
+    /// brought is gone.
+    pub(super) neglected: BTreeSet<String>,
+    /// Instances that were let go while the operator might do nothing in their namespace: what is there stays.
+    pub(super) abandoned: BTreeSet<String>,
     /// How many writes the operator has done.
     pub(super) writes: usize,
     /// Delays are as long as they can be, or any.
@@ -52,6 +73,13 @@ pub(super) struct World {
     pub(super) story: Vec<String>,
     pub(super) operator: OperatorSettings,
     counter: u64,
+}
+
+/// What an operator believes rules to need.
+#[derive(Clone)]
+pub(super) struct Believed {
+    pub(super) needed: BTreeSet<Need>,
+    pub(super) lately: BTreeSet<Need>,
 }
 
 /// Something that happened to an object.
@@ -88,12 +116,20 @@ impl World {
             log: Vec::new(),
             configurations: Vec::new(),
             grants: BTreeSet::new(),
+            ceiling: CEILING
+                .iter()
+                .flat_map(|(group, plurals)| plurals.iter().map(|plural| (*group, *plural)))
+                .collect(),
             served: vec![Kind::ServiceMonitor, Kind::PrometheusRule, Kind::Certificate],
             pods: BTreeMap::new(),
+            replica_sets: BTreeMap::new(),
             answered: BTreeSet::new(),
             written: Written::default(),
             rules: Rc::default(),
+            believed: BTreeMap::new(),
             is_harmed: false,
+            neglected: BTreeSet::new(),
+            abandoned: BTreeSet::new(),
             writes: 0,
             is_steady: true,
             random: Rng::with_seed(seed),
@@ -101,7 +137,7 @@ impl World {
             operator: operator_settings(),
             counter: 0,
         };
-        for name in ["portal-operator", "portal-system"] {
+        for name in ["portal-operator", "portal-system", "shop"] {
             world.make(Kind::Namespace, json!({ "metadata": { "name": name } }));
         }
         world.grants.insert("portal-system".to_owned());
@@ -128,7 +164,7 @@ impl World {
 
     /// Ends the test, and tells what happened before.
     pub(super) fn fail(&self, what: &str) -> ! {
-        let last = self.story.len().saturating_sub(80);
+        let last = self.story.len().saturating_sub(300000);
         panic!("{what}\n{}", self.story[last..].join("\n"));
     }
 
@@ -262,7 +298,8 @@ impl World {
         let refuse = |code: u16, why: &str| Err((code, format!("{key}: {why}")));
         if let Some(namespace) = &key.namespace {
             let is_own = *namespace == self.operator.namespace && key.kind == Kind::Secret;
-            if !is_own && !self.grants.contains(namespace) {
+            let is_role = matches!(key.kind, Kind::Role | Kind::RoleBinding);
+            if !is_own && !is_role && !self.grants.contains(namespace) {
                 return refuse(403, "the operator may not do this");
             }
             let place = self.get(&Key::cluster(Kind::Namespace, namespace));
@@ -338,11 +375,46 @@ impl World {
         {
             return refuse(422, &format!("{field} cannot be changed"));
         }
+        if let Some(right) = self.escalates(&result) {
+            return refuse(403, &format!("attempting to grant RBAC permissions not currently held: {right}"));
+        }
         let mut result = result;
         result.value = tidied(result.value);
         apply::fill_in(key.kind, &mut result.value);
         self.check_request(request, found.as_ref(), Some(&result));
+        if let Request::Finalizers(_, _, false) = request {
+            let instance = Instance::try_from(&result).expect("only instances have it");
+            if !self.grants.contains(instance.namespace()) {
+                self.abandoned.insert(instance.name);
+            }
+        }
         Ok(Some((*self.store(found, result)).clone()))
+    }
+
+    /// Whether the operator may do something itself because of its ceiling.
+    pub(super) fn holds(&self, (permission, _): &Need) -> bool {
+        let is_read = READ.contains(&permission.verb);
+        is_read
+            && self
+                .ceiling
+                .iter()
+                .any(|(group, plural)| (*group, *plural) == (&*permission.group, &*permission.resource))
+    }
+
+    /// What a role allows that the operator may not do itself.
+    fn escalates(&self, object: &Object) -> Option<String> {
+        let place = object.key.namespace.as_ref();
+        let is_granted = place.is_some_and(|namespace| self.grants.contains(namespace));
+        let may_hand_on = |need: &Need| {
+            self.holds(need)
+                || permissions::all().any(|base| {
+                    (base.group, base.resource) == (&*need.0.group, &*need.0.resource)
+                        && base.verbs.contains(&need.0.verb)
+                        && (base.place != Place::OwnNamespace || is_granted)
+                })
+        };
+        let needs = rights_of(object);
+        needs.into_iter().find(|need| !may_hand_on(need)).map(|need| format!("{need:?}"))
     }
 
     /// Time goes by, and everybody but the operator does what they have to do.
@@ -362,6 +434,25 @@ impl World {
     pub(super) fn set_clocks(&mut self, by: SignedDuration) {
         self.clocks_are_off += by.as_secs();
     }
+}
+
+/// What a role allows. Nothing of what is no role.
+pub(super) fn rights_of(role: &Object) -> BTreeSet<Need> {
+    const VERBS: [&str; 7] = ["get", "list", "watch", "create", "update", "patch", "delete"];
+    let texts = |value: &Value| -> Vec<String> {
+        value.as_array().into_iter().flatten().filter_map(|text| text.as_str().map(str::to_owned)).collect()
+    };
+    let mut rights = BTreeSet::new();
+    for rule in role.value["rules"].as_array().into_iter().flatten() {
+        for (group, resource) in texts(&rule["apiGroups"]).iter().zip(&texts(&rule["resources"])) {
+            for verb in texts(&rule["verbs"]) {
+                let verb = VERBS.into_iter().find(|known| *known == verb).unwrap_or("*");
+                let permission = Permission { group: group.clone(), resource: resource.clone(), verb };
+                rights.insert((permission, role.key.namespace.clone()));
+            }
+        }
+    }
+    rights
 }
 
 /// The field that cannot be changed, if it was.

@@ -35,6 +35,41 @@ pub fn documents(count: usize) -> Vec<Document> {
     (0..count).map(numbered).collect()
 }
 
+/// So many rules, of which each looks objects up: of twenty kinds, in the cluster and in a hundred namespaces.
+pub fn lookups(count: usize) -> Vec<Document> {
+    const KINDS: [&str; 20] = [
+        "services",
+        "configmaps",
+        "endpoints",
+        "limitranges",
+        "persistentvolumeclaims",
+        "podtemplates",
+        "replicationcontrollers",
+        "resourcequotas",
+        "serviceaccounts",
+        "pods",
+        "deployments",
+        "daemonsets",
+        "statefulsets",
+        "replicasets",
+        "cronjobs",
+        "jobs",
+        "ingresses",
+        "networkpolicies",
+        "poddisruptionbudgets",
+        "horizontalpodautoscalers",
+    ];
+    let numbered = |number: usize| {
+        let (kind, namespace) = (KINDS[number % KINDS.len()], number / KINDS.len() % 200);
+        let place = if namespace < 100 { format!("'team-{namespace}'") } else { "metadata.namespace".to_owned() };
+        let rule = format!(
+            "{{name: looks-up-{number}, match: {{gvk: [{{kind: Pod}}]}}, rule: \"len(cluster.{kind}.list({place})) > 1\"}}"
+        );
+        from_yaml(&rule, &Options::default()).expect("it is YAML").remove(0).document
+    };
+    (0..count).map(numbered).collect()
+}
+
 /// A rule that reads an object by the types of its kind.
 pub fn typed() -> Document {
     let rule = r#"{name: typed, match: {gvk: [{group: apps, kind: Deployment}]},

@@ -1,13 +1,13 @@
 //! Our side of the race: a schema and contexts like those that rules get, and the evaluation as a rule engine does it.
 
 use std::borrow::Cow;
-use std::collections::HashMap;
 
 use portal_core::context::image::Image;
 use portal_core::language::{self, Expression, ExpressionEngine as _};
 use portal_document::{Document, Node};
 use portal_expr::{
-    Arena, ComputedId, Failure, Field, Host, Limits, Machine, Moment, Object, ObjectId, Schema, Shape, Slot, Value,
+    Arena, ComputedId, Failure, Field, Fields, Host, Limits, Machine, Moment, Object, ObjectId, Schema, Shape, Slot,
+    Value,
 };
 
 use crate::rules::Rule;
@@ -133,7 +133,7 @@ pub fn schema() -> Schema {
 
 fn object<const N: usize>(schema: &mut Schema, name: &str, fields: [(&str, Shape); N]) -> ObjectId {
     let fields = fields.map(|(name, shape)| (name.to_owned(), Field::optional(shape)));
-    schema.add_object(Object { name: name.to_owned(), fields: HashMap::from(fields), open: false })
+    schema.add_object(Object { name: name.to_owned(), fields: Fields::from_iter(fields), open: false })
 }
 
 impl Host for Context<'_> {

@@ -255,9 +255,9 @@ message: '{{ repeat(object.data.a ?? "", 100000) }}{{ object.data.a }}{{ repeat(
 ---
 name: no-number
 match: {gvk: [{kind: ConfigMap}], names: [number]}
-rule: int(object.data.a ?? "") > 0
+rule: int(object.data.a ?? "0") > 0
 ---
 name: no-duration
 match: {gvk: [{kind: ConfigMap}], names: [duration]}
-rule: duration(object.data.b ?? "") > duration("1s")
+rule: duration(object.data.a ?? "0s") > duration("1s")
 "#;

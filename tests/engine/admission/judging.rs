@@ -89,7 +89,12 @@ impl Files {
             let port = port.unwrap_or_else(|| free_port().unwrap());
             let listen = format!("127.0.0.1:{port}");
             let own = ["--admission", "--tls-cert", &certificate, "--tls-key", &key, "--admission-listen", &listen];
-            let rest = ["--rules-folder", &rules, "--admission-drain=1"];
+            let drain = if flags.iter().any(|flag| flag.starts_with("--admission-drain")) {
+                None
+            } else {
+                Some("--admission-drain=1")
+            };
+            let rest = ["--rules-folder", &rules].into_iter().chain(drain).collect::<Vec<_>>();
             let engine = Engine::start(kubeconfig, &[&own[..], &rest[..], flags].concat());
             let says = |words: &str| engine.log().contains(words);
             eventually("it listens, or says why not", || says("Engine starts") || says("could not listen"));

@@ -18,7 +18,7 @@ rule: object.spec.size > 3
 ---
 name: number
 match: {gvk: [{kind: ConfigMap}], names: [number]}
-rule: int(object.data.number ?? "") > 3
+rule: int(object.data.number ?? "0") > 3
 "#;
 
 /// Sends a body as it is.

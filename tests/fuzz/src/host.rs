@@ -1,12 +1,11 @@
 //! A host with everything that a schema can say: closed and open roots, lists that are never nil, computed fields, calls.
 
 use std::cell::RefCell;
-use std::collections::HashMap;
 
 use portal_document::Document;
 use portal_expr::{
-    Among, Calls, ComputedId, Facts, Failure, Field, Function, FunctionId, Host, Machine, Nil, Object, Parameter,
-    Schema, Shape, Slot, Value,
+    Among, Calls, ComputedId, Facts, Failure, Field, Fields, Function, FunctionId, Host, Machine, Nil, Object,
+    Parameter, Schema, Shape, Slot, Value,
 };
 
 use crate::prune::prune;
@@ -68,7 +67,7 @@ pub(crate) fn schema() -> Schema {
     let mut schema = Schema::new();
     let image = schema.add_object(Object {
         name: "an image".to_owned(),
-        fields: HashMap::from([("tag".to_owned(), Field::computed(Shape::Text, ComputedId(0)))]),
+        fields: Fields::from_iter([("tag".to_owned(), Field::computed(Shape::Text, ComputedId(0)))]),
         open: false,
     });
     let fields = [
@@ -94,6 +93,7 @@ pub(crate) fn schema() -> Schema {
         required,
         nil: Nil::Passed,
         fields: &[],
+        takes_text: false,
     };
     let list = Function {
         name: "list".to_owned(),

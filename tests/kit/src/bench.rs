@@ -7,6 +7,7 @@ mod clusters;
 mod engine;
 mod instructions;
 mod lookups;
+mod operator;
 mod process;
 mod programs;
 mod samples;
@@ -41,6 +42,7 @@ fn builtin() -> Vec<Part> {
         Part { name: "allocators", measure: allocators::measure },
         Part { name: "engine", measure: engine::measure },
         Part { name: "admission", measure: admission::measure },
+        Part { name: "operator", measure: operator::measure },
         Part { name: "clusters", measure: clusters::measure },
     ]
 }

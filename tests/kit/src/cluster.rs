@@ -142,6 +142,12 @@ impl Cluster {
         self.state.pki()
     }
 
+    /// Where the API server asks for a way to the pods of Services, below *full*: a socket that nobody listens on unless a test does. Each
+    /// connection begins with `CONNECT address:port HTTP/1.1`, and is that connection after an answer of 200.
+    pub fn pods_socket(&self) -> PathBuf {
+        self.state.pods_socket()
+    }
+
     /// Where the API server is reached: `https://` and an address.
     pub fn server(&self) -> anyhow::Result<String> {
         let kubeconfig: Value = serde_json::from_slice(&std::fs::read(self.kubeconfig())?)?;
@@ -220,6 +226,11 @@ impl Cluster {
             bail!("a cluster of size {} has no node to bring an image to", self.size);
         }
         image::import(&self.state.containerd_socket(), archive)
+    }
+
+    /// Gives an image on the node another name.
+    pub fn tag_image(&self, image: &str, name: &str) -> anyhow::Result<()> {
+        image::tag(&self.state.containerd_socket(), image, name)
     }
 
     /// Says on standard error where the logs are and what their last errors were, and keeps them.

@@ -156,6 +156,12 @@ pub fn api_server(state: &State, ports: Ports, size: Size) -> anyhow::Result<Vec
         // Written before the request is over, so that a test finds what it just did.
         "--audit-log-mode=blocking".to_owned(),
     ];
+    if size != Size::Full {
+        // There is no network of pods: whoever plays one leads the API server to it.
+        let egress = state.root().join("egress.json");
+        write_json(&egress, &egress_selection(state))?;
+        arguments.push(format!("--egress-selector-config-file={}", egress.display()));
+    }
     if size == Size::Core {
         // Without controllers no namespace gets the ServiceAccount that every pod would have to name.
         arguments.push("--disable-admission-plugins=ServiceAccount".to_owned());
@@ -319,6 +325,18 @@ pub fn proxy(state: &State, ports: Ports) -> anyhow::Result<Vec<String>> {
         }),
     )?;
     Ok(vec![format!("--config={}", path.display())])
+}
+
+/// How Services are reached: by whoever listens on a socket of the cluster, as in clusters whose API server is in another network than pods.
+fn egress_selection(state: &State) -> Value {
+    let socket = json!({"uds": {"udsName": state.pods_socket()}});
+    json!({
+        "apiVersion": "apiserver.k8s.io/v1beta1",
+        "kind": "EgressSelectorConfiguration",
+        "egressSelections": [
+            {"name": "cluster", "connection": {"proxyProtocol": "HTTPConnect", "transport": socket}},
+        ],
+    })
 }
 
 /// What is recorded: every write with what was sent, except the content of Secrets and tokens; every read with its name.

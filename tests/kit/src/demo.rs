@@ -1,414 +1,495 @@
-//! `make demo`: Portal at work on a cluster, step by step, with every command shown.
+//! `make demo`: a tour of Portal on a real cluster, from its installation to its end. Every command is shown as it is run.
 
-mod engine;
+mod requests;
+mod shell;
 
-use std::ffi::OsStr;
-use std::io::Write as _;
 use std::path::PathBuf;
-use std::process::{Command, Stdio};
+use std::process::Command;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, bail};
 use portal_test_kit::cache::Cache;
-use portal_test_kit::certificates::Authority;
-use portal_test_kit::held::Held;
 use portal_test_kit::image::{self, PORTAL_IMAGE};
 use portal_test_kit::state::State;
-use portal_test_kit::{Cluster, Size, prepare, repository};
-use serde_json::{Value, json};
+use portal_test_kit::{Cluster, Size, prepare};
+
+use self::requests::{Answers, Requests};
+use self::shell::Shell;
 
 /// Where the demo runs.
 struct Stage {
-    kubectl: PathBuf,
-    kubeconfig: PathBuf,
+    shell: Shell,
     /// The image that the cluster's nodes have or can pull.
     image: String,
-    /// The demo's own cluster, which lives as long as the demo.
+    /// The demo's own cluster, which lives as long as the demo. Nothing of somebody else's can be in it.
     cluster: Option<Cluster>,
 }
 
+/// What there is to say of the tour when it is over.
+struct Tour {
+    installed: Duration,
+    ready: Duration,
+    killed: Answers,
+    deleted: Answers,
+}
+
+/// The namespace that the demo works in, and its label.
+const NAMESPACE: &str = "portal-demo";
+
+/// Two rules, as they would be in a repository.
+const RULES: &str = r#"cat > rules.yaml <<'YAML'
+apiVersion: portal.io/v1alpha1
+kind: PortalClusterRule
+metadata: {name: no-privileged}
+spec:
+  match: {gvk: [{kind: Pod}]}
+  rule: container.securityContext.privileged == true
+  message: "container {{ container.name }} is privileged"
+---
+apiVersion: portal.io/v1alpha1
+kind: PortalClusterRule
+metadata: {name: no-latest}
+spec:
+  enforcementAction: warn
+  match: {gvk: [{kind: Pod}]}
+  rule: container.image.tag == "latest"
+  message: "image {{ container.image }} has no version"
+YAML"#;
+
+const DEPLOYMENT: &str = r"cat > web.yaml <<'YAML'
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: web}
+spec:
+  selector: {matchLabels: {app: web}}
+  template:
+    metadata: {labels: {app: web}}
+    spec:
+      containers:
+      - name: app
+        image: acme.example/web:1.4
+        securityContext: {privileged: true}
+YAML";
+
+const INSTANCE: &str = r#"kubectl apply -f - <<'YAML'
+apiVersion: portal.io/v1alpha1
+kind: PortalInstance
+metadata: {name: default}
+spec:
+  namespaceSelector: {matchLabels: {portal-demo: "true"}}
+  audit: {enabled: true}
+YAML"#;
+
+const LOOKUP_RULE: &str = r#"cat > budgets.yaml <<'YAML'
+apiVersion: portal.io/v1alpha1
+kind: PortalClusterRule
+metadata: {name: budget-per-deployment}
+spec:
+  enforcementAction: warn
+  match: {gvk: [{group: apps, kind: Deployment}]}
+  rule: len(cluster.poddisruptionbudgets.list(metadata.namespace)) == 0
+  message: "no PodDisruptionBudget in namespace {{ metadata.namespace }}"
+YAML"#;
+
+const WIDGET_RULE: &str = r#"kubectl apply -f - <<'YAML'
+apiVersion: portal.io/v1alpha1
+kind: PortalClusterRule
+metadata: {name: small-widgets}
+spec:
+  match: {gvk: [{group: portal-demo.example, kind: Widget}]}
+  rule: object.spec.size > 3
+  message: "size {{ object.spec.size }} is more than 3"
+YAML"#;
+
+const WIDGET_DEFINITION: &str = r"kubectl apply -f - <<'YAML'
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: widgets.portal-demo.example}
+spec:
+  group: portal-demo.example
+  scope: Namespaced
+  names: {kind: Widget, plural: widgets}
+  versions:
+  - name: v1
+    served: true
+    storage: true
+    schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}
+YAML";
+
+const WIDGET: &str = r"kubectl --namespace portal-demo create -f - <<'YAML'
+apiVersion: portal-demo.example/v1
+kind: Widget
+metadata: {name: large}
+spec: {size: 7}
+YAML";
+
 pub(crate) fn run(cache: &Cache) -> anyhow::Result<()> {
+    let began = Instant::now();
+    let image = std::env::var("IMAGE").ok().filter(|image| !image.is_empty());
     let stage = match std::env::var("DEMO_EXISTING").unwrap_or_default().as_str() {
-        "" | "0" => own_cluster(cache)?,
-        "1" => existing_cluster(cache)?,
+        "" | "0" if image.is_some() => {
+            bail!("IMAGE is for a cluster that is there: set DEMO_EXISTING=1 too, and KUBECONFIG, or leave it out")
+        }
+        "" | "0" => Stage::own_cluster(cache)?,
+        "1" => Stage::existing_cluster(cache, image)?,
         other => bail!("DEMO_EXISTING is {other:?}: set it to 1 to use the cluster of KUBECONFIG, or leave it out"),
     };
-    if let Err(error) = stage.show() {
-        if let Some(cluster) = &stage.cluster {
-            cluster.show_logs();
+    let tour = match stage.tour() {
+        Ok(tour) => tour,
+        Err(error) => {
+            if let Some(cluster) = &stage.cluster {
+                cluster.show_logs();
+            }
+            return Err(error);
         }
-        return Err(error);
-    }
+    };
     drop(stage);
+    println!("\n== What you have seen\n{tour}  the whole tour in {:.0} s", began.elapsed().as_secs_f64());
     println!(
         "\nThat was the image that users get, on a real Kubernetes. Nothing of it is left running.\n\
          To go on:\n\
-         \x20 make cluster SIZE=full    a cluster that stays, for your own hands\n\
+         \x20 make cluster SIZE=full    a cluster that stays, for your own hands: docs/getting-started/quickstart.md\n\
          \x20 make test                 every test\n\
          \x20 make help                 everything else; README.md tells what works today"
     );
     Ok(())
 }
 
-fn own_cluster(cache: &Cache) -> anyhow::Result<Stage> {
-    step("Building the image that users get");
-    let archive = prepare::portal_image(cache)?;
-    step("Starting a real Kubernetes: etcd, API server, controllers, scheduler and a node");
-    let cluster = Cluster::start(Size::Full)?;
-    cluster.import_image(&archive)?;
-    Ok(Stage {
-        kubectl: cluster.programs().join("kubectl"),
-        kubeconfig: cluster.kubeconfig(),
-        image: PORTAL_IMAGE.to_owned(),
-        cluster: Some(cluster),
-    })
-}
-
-fn existing_cluster(cache: &Cache) -> anyhow::Result<Stage> {
-    let kubeconfig = std::env::var_os("KUBECONFIG")
-        .map(PathBuf::from)
-        .context("DEMO_EXISTING=1 needs KUBECONFIG to name the cluster to use")?;
-    if !kubeconfig.exists() {
-        bail!("KUBECONFIG is {}, which is not a file: name the one file of the cluster to use", kubeconfig.display());
+impl Stage {
+    /// A cluster that is there for this tour alone.
+    fn own_cluster(cache: &Cache) -> anyhow::Result<Stage> {
+        step("Building the image that users get");
+        let portal = prepare::static_program()?;
+        let archive = prepare::portal_image_of(cache, &portal)?;
+        step("Starting a real Kubernetes: etcd, API server, controllers, scheduler and a node");
+        let cluster = Cluster::start(Size::Full)?;
+        cluster.import_image(&archive)?;
+        let shell = Shell::new(&portal, &cluster.programs().join("kubectl"), &cluster.kubeconfig(), None)?;
+        Ok(Stage { shell, image: PORTAL_IMAGE.to_owned(), cluster: Some(cluster) })
     }
-    let ours = State::alive(cache)?.into_iter().find(|(state, _)| state.kubeconfig("admin") == kubeconfig);
-    let image = match (std::env::var("IMAGE"), &ours) {
-        (Ok(image), _) if !image.is_empty() => image,
-        (_, Some((state, description))) if description.size == Size::Full => {
-            step("Building the image that users get, and bringing it to the node");
-            image::import(&state.containerd_socket(), &prepare::portal_image(cache)?)?;
-            PORTAL_IMAGE.to_owned()
-        }
-        (_, Some((_, description))) => {
+
+    /// The cluster of KUBECONFIG. Nothing that is there may be touched.
+    fn existing_cluster(cache: &Cache, image: Option<String>) -> anyhow::Result<Stage> {
+        let kubeconfig = std::env::var_os("KUBECONFIG")
+            .map(PathBuf::from)
+            .context("DEMO_EXISTING=1 needs KUBECONFIG to name the cluster to use")?;
+        if !kubeconfig.exists() {
             bail!(
+                "KUBECONFIG is {}, which is not a file: name the one file of the cluster to use",
+                kubeconfig.display()
+            );
+        }
+        step("Building the program and the image that users get");
+        let portal = prepare::static_program()?;
+        let ours = State::alive(cache)?.into_iter().find(|(state, _)| state.kubeconfig("admin") == kubeconfig);
+        let image = match (image, &ours) {
+            (Some(image), _) => image,
+            (None, Some((state, description))) if description.size == Size::Full => {
+                image::import(&state.containerd_socket(), &prepare::portal_image_of(cache, &portal)?)?;
+                PORTAL_IMAGE.to_owned()
+            }
+            (None, Some((_, description))) => bail!(
                 "the cluster of KUBECONFIG is of size {}, which runs no pods: `make cluster SIZE=full` does",
                 description.size
-            )
+            ),
+            (None, None) => bail!(
+                "the nodes of this cluster cannot get an image from here: push what `make image` builds to a registry that \
+                 they reach, and name it with IMAGE=…"
+            ),
+        };
+        let kubectl =
+            ours.map_or_else(|| PathBuf::from("kubectl"), |(_, description)| description.programs.join("kubectl"));
+        // Whoever switches contexts meanwhile must not move the demo to another cluster.
+        let context = Command::new(&kubectl)
+            .args(["config", "current-context"])
+            .env("KUBECONFIG", &kubeconfig)
+            .output()
+            .context("could not run kubectl: is it installed?")?;
+        let context = String::from_utf8(context.stdout)?.trim().to_owned();
+        if context.is_empty() {
+            bail!("{} has no current context: `kubectl config use-context` sets one", kubeconfig.display());
         }
-        _ => bail!(
-            "the nodes of this cluster cannot get an image from here: push what `make image` builds to a registry that \
-             they reach, and name it with IMAGE=…"
-        ),
-    };
-    let kubectl =
-        ours.map_or_else(|| PathBuf::from("kubectl"), |(_, description)| description.programs.join("kubectl"));
-    Ok(Stage { kubectl, kubeconfig, image, cluster: None })
-}
+        let shell = Shell::new(&portal, &kubectl, &kubeconfig, Some(context))?;
+        Ok(Stage { shell, image, cluster: None })
+    }
 
-impl Stage {
-    fn show(&self) -> anyhow::Result<()> {
+    fn tour(&self) -> anyhow::Result<Tour> {
+        let shell = &self.shell;
+        self.refuse_to_touch_others()?;
+
         step("What is there");
-        self.kubectl(&["get", "nodes"])?;
+        shell.run("kubectl get nodes")?;
+        // The demo's own cluster goes as a whole.
+        let _removed_at_the_end =
+            if self.cluster.is_none() { Some(shell.clean_up_at_the_end(&self.image)?) } else { None };
+        shell.run("kubectl create namespace portal-demo")?;
+        shell.run("kubectl label namespace portal-demo portal-demo=true")?;
 
-        step("Installing Portal's definitions, and an engine that may do what every engine must and nothing else");
-        // A name that nobody else has: on somebody's own cluster nothing of theirs may be touched.
-        let instance = format!("demo-{:x}", std::process::id());
-        let demo = format!("portal-{instance}");
-        let had_definitions = self.quietly(&["get", "crd", "portalclusterrules.portal.io"]);
-        let definitions = repository().join("crds/yaml");
-        self.kubectl(&["create", "namespace", &demo])?;
-        let _removed_at_the_end = self.guard(&instance, &demo, !had_definitions)?;
-        self.kubectl(&["apply", "--server-side", "--filename", &definitions.display().to_string()])?;
-        let authority = Authority::new("portal-demo")?;
-        let names = [format!("{demo}.{demo}.svc")];
-        let pair = authority.server("portal-demo", &names.each_ref().map(String::as_str))?;
-        let roles = ["generate", "roles", "--instance", &instance, "--namespace", &demo, "--account=engine"];
-        self.apply_text(&self.portal(&roles)?)?;
-        for object in engine::objects(&instance, &demo, &self.image, &authority.pair(), &pair) {
-            self.apply_silently(&object)?;
+        step("Install: first Portal's three kinds, then the operator and what it may do");
+        let began = Instant::now();
+        shell.run("portal generate crds | kubectl apply --server-side -f -")?;
+        shell.run(&format!("portal generate install --image {} | kubectl apply --server-side -f -", self.image))?;
+        if self.cluster.is_some() {
+            // Other tools may have them too, on a cluster that is not the demo's own.
+            shell.run("portal generate report-crds | kubectl apply --server-side -f -")?;
         }
-        self.kubectl(&["--namespace", &demo, "rollout", "status", "deployment/engine", "--timeout=120s"])?;
-        self.kubectl(&["--namespace", &demo, "get", "pods"])?;
+        shell.run("kubectl --namespace portal-operator rollout status deployment/portal-operator --timeout=120s")?;
+        let installed = began.elapsed();
 
-        step("Two rules: no privileged containers, and a warning for images without a version");
-        let rules = [
-            no_privileged(&demo, "securityContext"),
-            rule(&format!("{demo}-latest"), "Pod", "", "warn", "container.image.tag == 'latest'"),
-        ];
-        for rule in &rules {
-            self.apply(rule)?;
+        step(
+            "One instance. The operator makes certificates, rights, two engine pods and the webhook configuration of it",
+        );
+        say(
+            "It judges the namespaces with a label, so that this demo disturbs nobody. Without a spec it judges them all.",
+        );
+        let began = Instant::now();
+        shell.run(INSTANCE)?;
+        shell.run("kubectl wait portal/default --for=condition=Ready --timeout=120s")?;
+        let ready = began.elapsed();
+        say(&format!(
+            "Ready after {:.1} s: a request has come through the API server to an engine and back.",
+            ready.as_secs_f64()
+        ));
+        shell.run("kubectl get portal")?;
+        shell.run("kubectl --namespace portal-system get pods")?;
+
+        step("Two rules, a line each: one refuses, one warns");
+        shell.run(RULES)?;
+        shell.run("kubectl apply -f rules.yaml")?;
+        shell.run("kubectl wait pcr --all --for=condition=Ready --timeout=60s")?;
+        shell.run("kubectl get pcr")?;
+
+        step("A privileged pod is refused, with the rule and its message");
+        let privileged = "kubectl --namespace portal-demo run shell --image=acme.example/shell:1.0 --privileged";
+        shell.refused(privileged, "no-privileged: container shell is privileged")?;
+        step("A good pod is let in. One without a version is let in with a warning");
+        shell.run("kubectl --namespace portal-demo run good --image=acme.example/web:1.4")?;
+        shell.shows("kubectl --namespace portal-demo run latest --image=acme.example/web", "Warning: ")?;
+        step("Whoever makes pods is told at once, not by an event of a ReplicaSet");
+        shell.run(DEPLOYMENT)?;
+        let apply = "kubectl --namespace portal-demo apply -f web.yaml";
+        shell.refused(apply, "no-privileged: container app is privileged")?;
+        step("The same rules judge the same file without a cluster, such as in CI");
+        shell.refused("portal check -r rules.yaml web.yaml", "container app is privileged")?;
+
+        self.audit()?;
+        self.typo()?;
+        self.rights()?;
+        self.widgets()?;
+        let killed = self.kill()?;
+        let deleted = self.delete()?;
+        self.uninstall()?;
+        Ok(Tour { installed, ready, killed, deleted })
+    }
+
+    /// Stops before anything is done if something is there that the demo would change, or delete at its end.
+    fn refuse_to_touch_others(&self) -> anyhow::Result<()> {
+        let script = format!(
+            "portal generate crds | kubectl get --ignore-not-found -o name -f -\n\
+             portal generate install --image {} | kubectl get --ignore-not-found -o name -f -\n\
+             kubectl get --ignore-not-found -o name namespace/{NAMESPACE} crd/widgets.portal-demo.example \
+             validatingadmissionpolicy/portal-bypass validatingwebhookconfiguration/portal-default",
+            self.image
+        );
+        let found = self.shell.quietly(&script)?;
+        let found: Vec<&str> = found.lines().collect();
+        if found.is_empty() {
+            return Ok(());
         }
+        let more = if found.len() > 5 { format!(" and {} more", found.len() - 5) } else { String::new() };
+        bail!(
+            "this cluster has {}{more} already. The demo would change it, and take it away at the end, so it has done nothing. \
+             `make demo` without DEMO_EXISTING starts a cluster of its own. To run it here, first remove Portal as \
+             docs/getting-started/install.md tells under Uninstalling; what a demo has left that was cut off is removed alike, \
+             with `kubectl delete namespace {NAMESPACE}` after it.",
+            found[..found.len().min(5)].join(", ")
+        );
+    }
 
-        step("What the API server sends to the engine is made from the rules, for one namespace of this demo alone");
-        let shop = format!("{demo}-shop");
-        self.apply_silently(
-            &json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": shop, "labels": {LABEL: demo}}}),
+    /// What is in the cluster is found, told and forgotten when it is mended.
+    fn audit(&self) -> anyhow::Result<()> {
+        let shell = &self.shell;
+        step(
+            "What is in the cluster already is judged too, when it changes. The pod without a version was only warned of",
+        );
+        shell.run("kubectl wait pcr/no-latest --for=jsonpath='{.status.violationCount}'=1 --timeout=60s")?;
+        if self.cluster.is_some() {
+            say("A report of the namespace tells of it:");
+            shell.run("kubectl --namespace portal-demo wait policyreport/portal-default --for=create --timeout=60s")?;
+            shell.shows(
+                r#"kubectl --namespace portal-demo get policyreports -o jsonpath='{range .items[*].results[*]}{.result} {.policy} {.resources[0].kind}/{.resources[0].name}: {.message}{"\n"}{end}'"#,
+                "warn no-latest Pod/latest: image acme.example/web has no version",
+            )?;
+        }
+        say("The pod goes, and what was told of it goes too:");
+        shell.run("kubectl --namespace portal-demo delete pod latest --now")?;
+        if self.cluster.is_some() {
+            shell.run("kubectl --namespace portal-demo wait policyreport/portal-default --for=delete --timeout=60s")?;
+        }
+        shell.run("kubectl wait pcr/no-latest --for=jsonpath='{.status.violationCount}'=0 --timeout=60s")
+    }
+
+    fn typo(&self) -> anyhow::Result<()> {
+        let shell = &self.shell;
+        step("A typo in a rule is answered with its place and the nearest name");
+        shell.run("sed 's/securityContext/securityContxt/' rules.yaml | kubectl apply -f -")?;
+        shell.run("kubectl wait pcr/no-privileged --for=condition=Ready=False --timeout=60s")?;
+        shell.shows(
+            r#"kubectl get pcr no-privileged -o jsonpath='{range .status.instances[*].parseError}{.message}{"\n"}{.caret}{"\n"}{end}'"#,
+            "^",
         )?;
-        self.configure(&instance, &demo, &authority.pair().certificate, &rules, &[])?;
-        for rule in &rules {
-            self.wait_for_rule(rule["metadata"]["name"].as_str().unwrap_or_default(), "True")?;
-        }
-        self.kubectl(&["get", "pcr", "--selector", &format!("{LABEL}={demo}")])?;
-
-        step("A privileged pod is refused, with the rule, its message and what it saw");
-        let create = ["--namespace", &shop, "create", "--filename", "-"];
-        self.refused(&create, &pod("bad", "acme.example/web:1.4", true))?;
-
-        step("A good pod is let in, and one without a version is let in with a warning");
-        self.feed(&create, &pod("good", "acme.example/web:1.4", false))?;
-        self.feed(&create, &pod("latest", "acme.example/web", false))?;
-        self.kubectl(&["--namespace", &shop, "get", "pods"])?;
-
-        step("Whoever makes pods is told at once, not in an event of a ReplicaSet");
-        self.refused(&create, &deployment(&shop))?;
-
-        step("A mistake in a rule is answered when it is written, with its place");
-        self.apply(&no_privileged(&demo, "securityContxt"))?;
-        self.wait_for_rule(&demo, "False")?;
-        self.kubectl(&["get", "pcr", &demo])?;
-
-        step("The fix");
-        self.apply(&rules[0])?;
-        self.wait_for_rule(&demo, "True")?;
-
-        step("Of the two replicas one writes what has become of rules, and has asked the other");
-        let columns = r"--output=custom-columns=HOLDER:.spec.holderIdentity,ADDRESS:.metadata.annotations.portal\.io/holder-address";
-        self.kubectl(&["--namespace", &demo, "get", "lease", &format!("portal-engine-{instance}"), columns])?;
-        let counts = "--output=custom-columns=RULE:.metadata.name,EVALUATIONS:.status.instances[0].evalCount,ACTIVE ON:.status.instances[0].activeOn";
-        self.kubectl(&["get", "pcr", &demo, counts])?;
-
-        step("What the engines have counted");
-        self.metrics(&demo)?;
-
-        step("A rule for a kind that does not exist yet wakes up when it is installed");
-        let widgets = format!("{demo}-widgets");
-        let group = format!("{demo}.example");
-        self.apply(&rule(&widgets, "Widget", &group, "deny", "object.spec.size > 3"))?;
-        self.wait_for_rule(&widgets, "False")?;
-        self.kubectl(&["get", "pcr", &widgets])?;
-        self.apply(&widget_definition(&demo))?;
-        step("It is in force, and what it judges is sent to it from the next configuration on");
-        let rules = [&rules[..], &[rule(&widgets, "Widget", &group, "deny", "object.spec.size > 3")]].concat();
-        self.configure(&instance, &demo, &authority.pair().certificate, &rules, &[widget_definition(&demo)])?;
-        self.wait_for_rule(&widgets, "True")?;
-        self.kubectl(&["get", "pcr", &widgets])?;
-
-        step("The same rule judges files, without a cluster");
-        self.check(&demo)
+        say("The fix:");
+        shell.run("kubectl apply -f rules.yaml")?;
+        shell.run("kubectl wait pcr/no-privileged --for=condition=Ready --timeout=60s")
     }
 
-    /// Applies the webhook configuration that these rules need.
-    fn configure(
-        &self,
-        instance: &str,
-        demo: &str,
-        authority: &str,
-        rules: &[Value],
-        definitions: &[Value],
-    ) -> anyhow::Result<()> {
-        let folder = tempfile::tempdir()?;
-        let path = |name: &str| folder.path().join(name).display().to_string();
-        std::fs::write(path("ca.crt"), authority)?;
-        for (name, objects) in [("rules.yaml", rules), ("definitions.yaml", definitions)] {
-            let text: Vec<String> = objects.iter().map(ToString::to_string).collect();
-            std::fs::write(path(name), text.join("\n---\n"))?;
-        }
-        let (service, selector) = (format!("{demo}/{demo}"), format!("{LABEL}={demo}"));
-        let (rules, authority) = (path("rules.yaml"), path("ca.crt"));
-        let mut words = vec!["generate", "webhook", "-r", &rules, "--service", &service, "--ca", &authority];
-        words.extend(["--instance", instance, "--namespace", demo]);
-        words.extend(["--namespace-selector", &selector, "--rule-selector", &selector]);
-        let definitions_path = path("definitions.yaml");
-        if !definitions.is_empty() {
-            words.extend(["--definitions", &definitions_path]);
-        }
-        let shown = words.join(" ").replace(&format!("{}/", folder.path().display()), "");
-        println!("$ portal {shown} | kubectl apply -f -");
-        self.apply_text(&self.portal(&words)?)
+    fn rights(&self) -> anyhow::Result<()> {
+        let shell = &self.shell;
+        let because =
+            r"kubectl get clusterrole portal-default -o jsonpath='{.metadata.annotations.portal\.io/because}'";
+        let may = "kubectl auth can-i list poddisruptionbudgets.policy --all-namespaces --as=system:serviceaccount:portal-system:portal-default";
+        step("Rights follow rules. An engine reads what its rules look up, and no rule has looked anything up yet");
+        shell.refused(may, "no")?;
+        say("What the next rule would bring is told before it is applied:");
+        shell.run(LOOKUP_RULE)?;
+        shell.shows(
+            "portal explain permissions --live default --rules budgets.yaml",
+            "+ get, list, watch   poddisruptionbudgets.policy              budget-per-deployment",
+        )?;
+        shell.run("kubectl apply -f budgets.yaml")?;
+        shell.run("kubectl wait pcr/budget-per-deployment --for=condition=Ready --timeout=60s")?;
+        say("The role has the right, and says because of which rule. Once the rule is gone, the right goes too:");
+        shell.shows(because, "poddisruptionbudgets.policy: budget-per-deployment")?;
+        shell.shows(may, "yes")?;
+        let create =
+            "kubectl --namespace portal-demo create deployment web --image=acme.example/web:1.4 --dry-run=server";
+        shell.shows(create, "no PodDisruptionBudget in namespace portal-demo")
     }
 
-    /// What `portal` prints.
-    fn portal(&self, arguments: &[&str]) -> anyhow::Result<String> {
-        let output = Command::new(prepare::static_program()?).args(arguments).output()?;
-        if !output.status.success() {
-            bail!("`portal {}` failed: {}", arguments.join(" "), String::from_utf8_lossy(&output.stderr));
-        }
-        Ok(String::from_utf8(output.stdout)?)
+    fn widgets(&self) -> anyhow::Result<()> {
+        let shell = &self.shell;
+        step("A rule for a kind that does not exist yet waits for it");
+        shell.run(WIDGET_RULE)?;
+        shell.run("kubectl wait pcr/small-widgets --for=condition=Ready=False --timeout=60s")?;
+        shell.run("kubectl get pcr small-widgets")?;
+        step("Once the kind is there, the operator has it sent to the engine, and the rule is in force");
+        shell.run(WIDGET_DEFINITION)?;
+        shell.run("kubectl wait pcr/small-widgets --for=condition=Ready --timeout=60s")?;
+        shell.refused(WIDGET, "small-widgets: size 7 is more than 3")
     }
 
-    /// Shows some of the metrics of each replica, through the API server.
-    fn metrics(&self, demo: &str) -> anyhow::Result<()> {
-        let names = [
-            "--namespace",
-            demo,
-            "get",
-            "pods",
-            "--selector=app=engine",
-            "--output=jsonpath={.items[*].metadata.name}",
-        ];
-        let output = self.command(&self.kubectl).args(names).output()?;
-        for pod in String::from_utf8(output.stdout)?.split_whitespace() {
-            let path = format!("/api/v1/namespaces/{demo}/pods/{pod}:8080/proxy/metrics");
-            println!("$ kubectl get --raw {path} | grep -E '^portal_(admission_requests|rule_evaluations)_total'");
-            let output = self.command(&self.kubectl).args(["get", "--raw", &path]).output()?;
-            let text = String::from_utf8(output.stdout)?;
-            let wanted = ["portal_admission_requests_total", "portal_rule_evaluations_total"];
-            for line in
-                text.lines().filter(|line| wanted.iter().any(|name| line.starts_with(name)) && !line.ends_with(" 0"))
-            {
-                println!("{line}");
+    /// Engine pods are killed while requests go on.
+    fn kill(&self) -> anyhow::Result<Answers> {
+        let shell = &self.shell;
+        step("Requests go on while engines die");
+        say(
+            "From here on a pod is sent 20 times a second, a good one and a privileged one in turn. None of them is stored.",
+        );
+        let requests = Requests::start(shell.configuration()?, NAMESPACE);
+        std::thread::sleep(Duration::from_secs(1));
+        say("One engine pod is killed. The other one answers:");
+        let rollout = "kubectl --namespace portal-system rollout status deployment/portal-default --timeout=120s";
+        shell.run("kubectl --namespace portal-system delete --now $(kubectl --namespace portal-system get pods -o name | head -1)")?;
+        shell.run(rollout)?;
+        let one = requests.so_far();
+        println!("{one}");
+        say(
+            "All engine pods are killed at once. What no rule is about goes on meanwhile, and Kubernetes brings the engines back:",
+        );
+        shell.run("kubectl --namespace portal-system delete pods --all --force --grace-period=0")?;
+        shell.run("kubectl --namespace portal-demo create configmap goes-on --from-literal=while=engines-are-dead")?;
+        shell.run(rollout)?;
+        std::thread::sleep(Duration::from_secs(1));
+        let all = requests.end()?;
+        println!("{all}");
+        let answers = one.and(&all);
+        if answers.slipped_in > 0 {
+            bail!("{} privileged pods were let in while engines died", answers.slipped_in);
+        }
+        say("No privileged pod came in. Who wants the opposite says `failClosed: false`.");
+        shell.run("kubectl wait portal/default --for=condition=Ready --timeout=120s")?;
+        shell.run("kubectl get portal")?;
+        Ok(answers)
+    }
+
+    /// The instance is deleted while requests go on.
+    fn delete(&self) -> anyhow::Result<Answers> {
+        let shell = &self.shell;
+        step("The end. The webhook configuration goes first and the engines last, so that no request fails on the way");
+        let requests = Requests::start(shell.configuration()?, NAMESPACE);
+        shell.run("kubectl delete portal default")?;
+        std::thread::sleep(Duration::from_secs(1));
+        let answers = requests.end()?;
+        println!("{answers}");
+        if answers.unanswered > 0 {
+            bail!("{} requests failed while the instance was deleted: {}", answers.unanswered, answers.example);
+        }
+        say("The cluster is free: what was refused is let in. Nothing of the instance is left, and the rules are:");
+        shell.run("kubectl --namespace portal-demo run shell --image=acme.example/shell:1.0 --privileged")?;
+        let left = "kubectl get validatingwebhookconfigurations,clusterroles,deployments,services,secrets,pods --all-namespaces --selector portal.io/instance=default";
+        self.wait_until_empty(left)?;
+        shell.shows(left, "No resources found")?;
+        shell.run("kubectl get pcr")?;
+        Ok(answers)
+    }
+
+    fn uninstall(&self) -> anyhow::Result<()> {
+        step("Uninstall: the operator, then the definitions with the rules");
+        let shell = &self.shell;
+        shell.run(&format!("portal generate install --image {} | kubectl delete -f -", self.image))?;
+        shell.run("kubectl delete validatingadmissionpolicybinding,validatingadmissionpolicy portal-bypass")?;
+        shell.run("portal generate crds | kubectl delete -f -")?;
+        shell.run("kubectl delete crd widgets.portal-demo.example")?;
+        shell.run("kubectl delete namespace portal-demo")
+    }
+
+    /// Waits until a command that lists objects finds none: pods take a moment to end.
+    fn wait_until_empty(&self, list: &str) -> anyhow::Result<()> {
+        let deadline = Instant::now() + Duration::from_secs(60);
+        while !self.shell.quietly(&format!("{list} --output name"))?.is_empty() {
+            if Instant::now() > deadline {
+                bail!("a minute after the instance was deleted, `{list}` still finds something");
             }
+            std::thread::sleep(Duration::from_millis(500));
         }
         Ok(())
     }
-
-    /// Shows a command that must be refused.
-    fn refused(&self, arguments: &[&str], object: &Value) -> anyhow::Result<()> {
-        if self.feed(arguments, object).is_ok() {
-            bail!("{object} violates a rule, and was let in");
-        }
-        Ok(())
-    }
-
-    /// Waits until the status of a rule is about its newest version, and says this.
-    fn wait_for_rule(&self, name: &str, ready: &str) -> anyhow::Result<()> {
-        let is_ready = format!("--for=condition=Ready={ready}");
-        self.kubectl(&["wait", &is_ready, &format!("pcr/{name}"), "--timeout=60s"])
-    }
-
-    /// Runs `portal check` as users do. An exit code of 1 is what it is shown for.
-    fn check(&self, demo: &str) -> anyhow::Result<()> {
-        let folder = tempfile::tempdir()?;
-        std::fs::write(folder.path().join("rule.yaml"), format!("{:#}", no_privileged(demo, "securityContext")))?;
-        std::fs::write(folder.path().join("web.yaml"), format!("{:#}", deployment("shop")))?;
-        let program = prepare::static_program()?;
-        println!("$ portal check -r rule.yaml web.yaml");
-        let status =
-            Command::new(program).args(["check", "-r", "rule.yaml", "web.yaml"]).current_dir(folder.path()).status()?;
-        if status.code() != Some(1) {
-            bail!("the Deployment violates the rule, but `portal check` ended with {status}");
-        }
-        Ok(())
-    }
-
-    /// Whether a command succeeds. Nothing is shown.
-    fn quietly(&self, arguments: &[&str]) -> bool {
-        self.command(&self.kubectl).args(arguments).output().is_ok_and(|output| output.status.success())
-    }
-
-    /// A process that removes what the demo makes when the demo ends, however it ends. The definitions go too, if the demo
-    /// has brought them.
-    fn guard(&self, instance: &str, demo: &str, with_definitions: bool) -> anyhow::Result<Held> {
-        let mut kinds = vec!["namespace", "crd"];
-        if !with_definitions {
-            kinds.push("pcr");
-        }
-        let label = format!("{LABEL}={demo}");
-        // First of all the webhook configuration: nobody answers any more in a moment.
-        let script = "cat >/dev/null; for kind in validatingwebhookconfiguration clusterrolebinding clusterrole; do \
-                      \"$@\" delete \"$kind\" --selector \"portal.io/instance=$INSTANCE\" --timeout=60s; done >/dev/null 2>&1; \
-                      for kind in $KINDS; do \"$@\" delete \"$kind\" --selector \"$LABEL\" --timeout=60s; done >/dev/null 2>&1; \
-                      [ -z \"$CRDS\" ] || \"$@\" delete crd $CRDS --timeout=60s >/dev/null; \
-                      exec \"$@\" delete namespace \"$NAMESPACE\" --timeout=60s >/dev/null";
-        let definitions = "portalclusterrules.portal.io portalrules.portal.io";
-        let mut command = self.command("sh");
-        command.args(["-c", script, "sh"]).arg(&self.kubectl);
-        command.env("KINDS", kinds.join(" ")).env("LABEL", label).env("NAMESPACE", demo).env("INSTANCE", instance);
-        command.env("CRDS", if with_definitions { definitions } else { "" });
-        Held::start(&mut command)
-    }
-
-    /// Shows a command, runs it, and lets it print.
-    fn kubectl(&self, arguments: &[&str]) -> anyhow::Result<()> {
-        println!("$ kubectl {}", arguments.join(" "));
-        let status =
-            self.command(&self.kubectl).args(arguments).status().context("could not run kubectl: is it installed?")?;
-        if !status.success() {
-            bail!("`kubectl {}` failed", arguments.join(" "));
-        }
-        Ok(())
-    }
-
-    fn apply(&self, object: &Value) -> anyhow::Result<()> {
-        self.feed(&["apply", "--filename", "-"], object)
-    }
-
-    fn apply_silently(&self, object: &Value) -> anyhow::Result<()> {
-        self.apply_text(&object.to_string())
-    }
-
-    fn apply_text(&self, text: &str) -> anyhow::Result<()> {
-        self.run_with_input(&["apply", "--filename", "-"], text)
-    }
-
-    /// Shows a command that is given an object, runs it, and lets it print.
-    fn feed(&self, arguments: &[&str], object: &Value) -> anyhow::Result<()> {
-        println!("$ kubectl {} <<< '{object}'", arguments.join(" "));
-        self.run_with_input(arguments, &object.to_string())
-    }
-
-    fn run_with_input(&self, arguments: &[&str], text: &str) -> anyhow::Result<()> {
-        let mut child = self.command(&self.kubectl).args(arguments).stdin(Stdio::piped()).spawn()?;
-        child.stdin.take().expect("it was asked to be piped").write_all(text.as_bytes())?;
-        if !child.wait()?.success() {
-            bail!("`kubectl {}` failed", arguments.join(" "));
-        }
-        Ok(())
-    }
-
-    fn command(&self, program: impl AsRef<OsStr>) -> Command {
-        match &self.cluster {
-            Some(cluster) => cluster.command(program),
-            None => {
-                let mut command = Command::new(program);
-                command.env("KUBECONFIG", &self.kubeconfig);
-                command
-            }
-        }
-    }
 }
 
-/// The label of everything that is in no namespace.
-const LABEL: &str = "portal-demo";
-
-/// A rule, named after the demo.
-fn rule(name: &str, kind: &str, group: &str, enforcement: &str, expression: &str) -> Value {
-    let demo = name.trim_end_matches("-widgets").trim_end_matches("-latest");
-    json!({
-        "apiVersion": "portal.io/v1alpha1", "kind": "PortalClusterRule",
-        "metadata": {"name": name, "labels": {LABEL: demo}},
-        "spec": {"match": {"gvk": [{"group": group, "kind": kind}]}, "enforcementAction": enforcement, "rule": expression},
-    })
-}
-
-/// No privileged containers. `field` is what the author calls the security context.
-fn no_privileged(name: &str, field: &str) -> Value {
-    let mut rule = rule(name, "Pod", "", "deny", &format!("container.{field}.privileged == true"));
-    rule["spec"]["message"] = json!("container {{ container.name }} is privileged");
-    rule
-}
-
-fn pod(name: &str, image: &str, privileged: bool) -> Value {
-    json!({
-        "apiVersion": "v1", "kind": "Pod", "metadata": {"name": name},
-        "spec": {"containers": [container(image, privileged)]},
-    })
-}
-
-fn deployment(namespace: &str) -> Value {
-    json!({
-        "apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "web", "namespace": namespace},
-        "spec": {"selector": {"matchLabels": {"app": "web"}}, "template": {
-            "metadata": {"labels": {"app": "web"}}, "spec": {"containers": [container("acme.example/web:1.4", true)]},
-        }},
-    })
-}
-
-fn container(image: &str, privileged: bool) -> Value {
-    json!({"name": "app", "image": image, "securityContext": {"privileged": privileged}})
-}
-
-fn widget_definition(demo: &str) -> Value {
-    let schema = json!({"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": true}});
-    json!({
-        "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
-        "metadata": {"name": format!("widgets.{demo}.example"), "labels": {LABEL: demo}},
-        "spec": {
-            "group": format!("{demo}.example"), "scope": "Namespaced", "names": {"kind": "Widget", "plural": "widgets"},
-            "versions": [{"name": "v1", "served": true, "storage": true, "schema": schema}],
-        },
-    })
+impl std::fmt::Display for Tour {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let seconds = |duration: &Duration| format!("{:.1} s", duration.as_secs_f64());
+        let Answers { sent, let_in, refused, unanswered, slipped_in, .. } = &self.killed;
+        writeln!(
+            formatter,
+            "  installed in {}, an instance ready {} after it was applied",
+            seconds(&self.installed),
+            seconds(&self.ready)
+        )?;
+        writeln!(
+            formatter,
+            "  a pod refused, a pod warned of, a Deployment told at once, a violation found and reported,\n  a typo shown with its place, a right that came with a rule, a rule that waited for its kind"
+        )?;
+        writeln!(
+            formatter,
+            "  engines killed under {sent} requests: {let_in} good pods let in, {refused} privileged ones refused by the rule,"
+        )?;
+        writeln!(
+            formatter,
+            "    {unanswered} refused because no engine was there, {slipped_in} privileged pods let in"
+        )?;
+        writeln!(
+            formatter,
+            "  the instance deleted under {} requests: {} failed",
+            self.deleted.sent, self.deleted.unanswered
+        )
+    }
 }
 
 fn step(text: &str) {
     println!("\n== {text}");
+}
+
+fn say(text: &str) {
+    println!("-- {text}");
 }

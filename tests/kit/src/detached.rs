@@ -2,6 +2,7 @@
 
 use std::io::{BufRead as _, BufReader};
 use std::os::unix::process::CommandExt as _;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -9,8 +10,10 @@ use anyhow::{Context as _, bail};
 
 use crate::cache::{Cache, Lock};
 use crate::held::kit_binary;
+use crate::image::{self, DOCUMENTED_IMAGE, PORTAL_IMAGE};
 use crate::keeper::Report;
 use crate::kubernetes::Version;
+use crate::prepare;
 use crate::state::{Description, Size, State};
 
 /// How long a cluster may take to go.
@@ -32,11 +35,27 @@ pub fn up(cache: &Cache, size: Size, port: Option<u16>) -> anyhow::Result<()> {
         }
         None => start(size, port)?,
     };
-    let programs = state.description()?.programs;
+    let mut folders = vec![state.description()?.programs];
+    if size == Size::Full {
+        folders.extend(bring_image(cache, &state)?.parent().map(Path::to_owned));
+        println!(
+            "# its node has the image that users get, as {DOCUMENTED_IMAGE}: docs/getting-started/quickstart.md goes on from here"
+        );
+    }
+    let folders: Vec<String> = folders.iter().map(|folder| format!("'{}'", folder.display())).collect();
     println!("export KUBECONFIG='{}'", state.kubeconfig("admin").display());
-    println!("export PATH='{}':\"$PATH\"", programs.display());
+    println!("export PATH={}:\"$PATH\"", folders.join(":"));
     println!("# the logs are in {}; `make cluster-down` stops it", state.logs().display());
     Ok(())
+}
+
+/// Gives the node the image that users get, by the name that the pages call it. Returns the program in it.
+fn bring_image(cache: &Cache, state: &State) -> anyhow::Result<PathBuf> {
+    let program = prepare::static_program()?;
+    let socket = state.containerd_socket();
+    image::import(&socket, &prepare::portal_image_of(cache, &program)?)?;
+    image::tag(&socket, PORTAL_IMAGE, DOCUMENTED_IMAGE)?;
+    Ok(program)
 }
 
 /// Stops every cluster that stays, and waits until nothing of it is left.

@@ -136,6 +136,11 @@ impl FaultProxy {
         runtime.spawn(async move { revision(&admin).await }).await?
     }
 
+    /// How many requests were done and never answered, by [`Fault::Hold`].
+    pub fn held(&self) -> u32 {
+        self.shared.held()
+    }
+
     /// Waits until all that was held back by [`Fault::Late`] has been passed on.
     pub async fn passed_on(&self) {
         let mut late = self.shared.take_late();

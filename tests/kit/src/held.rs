@@ -6,8 +6,12 @@
 use std::fs::File;
 use std::io::Read as _;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
+use std::ops::Range;
+use std::os::linux::net::SocketAddrExt as _;
+use std::os::unix::net::{SocketAddr as UnixAddress, UnixListener};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, bail};
@@ -99,10 +103,27 @@ impl Server {
     }
 }
 
-/// A port on loopback that nobody uses at this moment.
+/// Ports that are handed out: below those that the kernel takes for outgoing connections and for port 0.
+const PORTS: Range<u16> = 11_000..30_000;
+
+/// A port on loopback that nobody uses, and that nobody else is given while this process lives.
 pub fn free_port() -> anyhow::Result<u16> {
-    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).context("loopback has no free port")?;
-    Ok(listener.local_addr()?.port())
+    static GIVEN: AtomicU32 = AtomicU32::new(0);
+    let all = PORTS.len() as u32;
+    // Processes begin at different places, so that they seldom meet.
+    let first = std::process::id().wrapping_mul(127);
+    for _ in 0..all {
+        let place = first.wrapping_add(GIVEN.fetch_add(1, Ordering::Relaxed)) % all;
+        let port = PORTS.start + place as u16;
+        // A name in the kernel, which is free again when this process ends.
+        let name = UnixAddress::from_abstract_name(format!("portal-test-kit/port/{port}"))?;
+        let Ok(claim) = UnixListener::bind_addr(&name) else { continue };
+        if TcpListener::bind((Ipv4Addr::LOCALHOST, port)).is_ok() {
+            std::mem::forget(claim);
+            return Ok(port);
+        }
+    }
+    bail!("loopback has no free port from {} to {}", PORTS.start, PORTS.end)
 }
 
 /// The kit's own program. `make` names it; under `cargo test` alone it is built first.

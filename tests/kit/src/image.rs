@@ -1,5 +1,6 @@
 //! Container images, built without a registry: from a Dockerfile that copies one static program, into an archive.
 
+use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -25,6 +26,9 @@ pub struct Image<'path> {
 /// The image that users get.
 pub const PORTAL_IMAGE: &str = "localhost/portal:dev";
 
+/// What the pages call it.
+pub const DOCUMENTED_IMAGE: &str = "registry.example/portal:v1";
+
 /// The image of the program that plays servers and clients in tests.
 pub const RESPONDER_IMAGE: &str = "localhost/portal-responder:test";
 
@@ -39,15 +43,26 @@ pub fn find(cache: &Cache, name: &str) -> anyhow::Result<PathBuf> {
 
 /// Brings an archive into a containerd.
 pub fn import(socket: &Path, archive: &Path) -> anyhow::Result<()> {
+    images(socket, &["import".as_ref(), archive.as_os_str()])
+        .with_context(|| format!("{} could not be imported", archive.display()))
+}
+
+/// Gives an image of a containerd another name.
+pub fn tag(socket: &Path, image: &str, name: &str) -> anyhow::Result<()> {
+    images(socket, &["tag".as_ref(), "--force".as_ref(), image.as_ref(), name.as_ref()])
+        .with_context(|| format!("{image} could not be called {name}"))
+}
+
+fn images(socket: &Path, arguments: &[&OsStr]) -> anyhow::Result<()> {
     let output = Command::new("ctr")
         .arg("--address")
         .arg(socket)
-        .args(["--namespace", "k8s.io", "images", "import"])
-        .arg(archive)
+        .args(["--namespace", "k8s.io", "images"])
+        .args(arguments)
         .output()
         .context("could not run ctr, which comes with containerd")?;
     if !output.status.success() {
-        bail!("{} could not be imported: {}", archive.display(), String::from_utf8_lossy(&output.stderr).trim());
+        bail!("{}", String::from_utf8_lossy(&output.stderr).trim());
     }
     Ok(())
 }

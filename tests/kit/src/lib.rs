@@ -10,6 +10,7 @@ pub mod cluster;
 pub mod components;
 pub mod detached;
 pub mod fault_proxy;
+pub mod gitops;
 pub mod held;
 pub mod image;
 pub mod keeper;
@@ -44,6 +45,14 @@ pub fn responder() -> program::Program {
     }
 }
 
+/// The real Alertmanager, as its users run it. The module has no code of its own: it names the program as a tool.
+pub fn alertmanager() -> program::Program {
+    program::Program {
+        package: "github.com/prometheus/alertmanager/cmd/alertmanager".to_owned(),
+        ..program::Program::new("alertmanager", repository().join("tests/alertmanager"))
+    }
+}
+
 /// The program that answers for the real expr-lang.
 pub fn expr_oracle() -> program::Program {
     program::Program::new("expr-oracle", repository().join("tests/oracles/expr"))
@@ -57,6 +66,11 @@ pub fn yaml_oracle() -> program::Program {
 /// The program that answers for Kubernetes' own reading of quantities.
 pub fn quantity_oracle() -> program::Program {
     program::Program::new("quantity-oracle", repository().join("tests/oracles/quantity"))
+}
+
+/// The program that answers for kstatus, and runs scripts for Argo CD.
+pub fn gitops_oracle() -> program::Program {
+    program::Program::new("gitops-oracle", repository().join("tests/oracles/gitops"))
 }
 
 /// The program that answers for Kubernetes' own Pod Security Standards.

@@ -30,6 +30,8 @@ pub struct Block {
 pub enum Language {
     /// Commands.
     Bash,
+    /// One command of a session. It may fail: what it prints is what counts.
+    Console,
     /// Objects, for `kubectl apply`.
     Yaml,
     /// Expressions, one per line, for `portal eval`. They need no cluster.
@@ -71,9 +73,15 @@ pub fn blocks(page: &str) -> anyhow::Result<Vec<Block>> {
             Some("bash") => Language::Bash,
             Some("yaml") => Language::Yaml,
             Some("expr") => Language::Expr,
-            _ => bail!("line {}: `runnable` must stand before a bash, a yaml or an expr block", index + 1),
+            Some("console") => Language::Console,
+            _ => bail!("line {}: `runnable` must stand before a bash, console, yaml or expr block", index + 1),
         };
         let end = end_of_block(&lines, start)?;
+        if language == Language::Console {
+            blocks.extend(session(&lines[start + 1..end], start + 2, size)?);
+            index = end + 1;
+            continue;
+        }
         let body = lines[start + 1..end].join("\n") + "\n";
         let mut expected = String::new();
         index = end + 1;
@@ -86,6 +94,23 @@ pub fn blocks(page: &str) -> anyhow::Result<Vec<Block>> {
         blocks.push(Block { line: start + 1, language, size, body, expected });
     }
     Ok(blocks)
+}
+
+/// The page that a page begins after, and the blocks of that one which have been run by then: those down to the end of a section. A page
+/// says so with `<!-- begins after page.md#section -->`.
+pub fn before(path: &Path, page: &str) -> anyhow::Result<Option<(PathBuf, Vec<Block>)>> {
+    let comments = page.lines().filter_map(comment);
+    let Some(link) = comments.filter_map(|comment| comment.strip_prefix("begins after")).next() else {
+        return Ok(None);
+    };
+    let (file, section) = link.trim().split_once('#').context("`begins after` must name a page and its section")?;
+    let path = path.parent().context("a page lies in a folder")?.join(file);
+    let text = fs::read_to_string(&path).with_context(|| format!("could not read {}", path.display()))?;
+    let end = end_of_section(&text, section)
+        .with_context(|| format!("{} has no section {section}, which a page begins after", path.display()))?;
+    let mut blocks = blocks(&text)?;
+    blocks.retain(|block| block.line <= end);
+    Ok(Some((path, blocks)))
 }
 
 /// Runs the blocks of a page that need a cluster, one after the other. `programs` are folders to find commands in.
@@ -141,7 +166,7 @@ fn run_block(block: &Block, cluster: &Cluster, programs: &[&Path], folder: &Path
         .output()
         .context("could not run bash")?;
     let mut text = String::from_utf8(output.stdout)?;
-    if !output.status.success() {
+    if !output.status.success() && block.language == Language::Bash {
         text.push_str(&format!("({})\n", output.status));
     }
     Ok(text)
@@ -178,10 +203,8 @@ fn matches_line(expected: &str, actual: &str) -> bool {
 
 /// The size that a marker names: core unless it says more.
 fn marker(line: &str) -> anyhow::Result<Option<Size>> {
-    let Some(inner) = line.trim().strip_prefix("<!--").and_then(|rest| rest.strip_suffix("-->")) else {
-        return Ok(None);
-    };
-    match inner.trim().strip_prefix("runnable") {
+    let Some(inner) = comment(line) else { return Ok(None) };
+    match inner.strip_prefix("runnable") {
         Some("") => Ok(Some(Size::Core)),
         Some(rest) => match rest.strip_prefix(':') {
             Some(size) => Size::parse(size.trim()).map(Some),
@@ -189,6 +212,51 @@ fn marker(line: &str) -> anyhow::Result<Option<Size>> {
         },
         None => Ok(None),
     }
+}
+
+/// What a line says to those who read the source alone.
+fn comment(line: &str) -> Option<&str> {
+    line.trim().strip_prefix("<!--")?.strip_suffix("-->").map(str::trim)
+}
+
+/// The commands of a session: each begins with `$` and is followed by what it prints.
+fn session(lines: &[&str], first: usize, size: Size) -> anyhow::Result<Vec<Block>> {
+    let mut blocks: Vec<Block> = Vec::new();
+    for (index, line) in lines.iter().enumerate() {
+        match (line.strip_prefix("$ "), blocks.last_mut()) {
+            (Some(command), _) => blocks.push(Block {
+                line: first + index,
+                language: Language::Console,
+                size,
+                body: format!("{command}\n"),
+                expected: String::new(),
+            }),
+            (None, Some(block)) => block.expected.push_str(&format!("{line}\n")),
+            (None, None) => bail!("line {}: a session begins with `$` and a command", first + index),
+        }
+    }
+    Ok(blocks)
+}
+
+/// The last line of a section, whose name is that of a link to it.
+fn end_of_section(page: &str, section: &str) -> Option<usize> {
+    let heading = |line: &str| {
+        let name = line.trim_start_matches('#');
+        let level = line.len() - name.len();
+        let words = name.trim().to_lowercase();
+        let slug: String = words.chars().filter(|letter| letter.is_alphanumeric() || " -_".contains(*letter)).collect();
+        (level > 0 && name.starts_with(' ')).then(|| (level, slug.replace(' ', "-")))
+    };
+    // A comment of a script is no heading.
+    let mut is_code = false;
+    let mut headings = Vec::new();
+    for (index, line) in page.lines().enumerate() {
+        is_code ^= fence(line).is_some();
+        headings.extend(heading(line).filter(|_| !is_code).map(|(level, name)| (index, level, name)));
+    }
+    let start = headings.iter().position(|(_, _, name)| name == section)?;
+    let next = headings[start + 1..].iter().find(|(_, level, _)| *level <= headings[start].1);
+    Some(next.map_or(usize::MAX, |(line, _, _)| *line))
 }
 
 /// The language of a block that opens on this line.
@@ -245,7 +313,7 @@ mod tests {
     fn a_misplaced_or_misspelt_marker_is_an_error_with_its_line() {
         check(
             "\n<!-- runnable -->\ntext\n",
-            expect_test::expect!["line 2: `runnable` must stand before a bash, a yaml or an expr block"],
+            expect_test::expect!["line 2: `runnable` must stand before a bash, console, yaml or expr block"],
         );
         check(
             "<!-- runnable: big -->\n```bash\n```\n",
@@ -260,6 +328,43 @@ mod tests {
             ],
         );
         check("<!-- runnable -->\n```bash\necho\n", expect_test::expect!["line 2: this block never ends"]);
+    }
+
+    #[test]
+    fn each_command_of_a_session_is_a_block_with_what_it_prints() {
+        check(
+            "<!-- runnable: full -->\n```console\n$ false\n$ kubectl get x\nError: no\n```\n\n```text\nnobody's\n```\n",
+            expect_test::expect![[r#"
+                Block { line: 3, language: Console, size: Full, body: "false\n", expected: "" }
+                Block { line: 4, language: Console, size: Full, body: "kubectl get x\n", expected: "Error: no\n" }
+            "#]],
+        );
+        check(
+            "<!-- runnable -->\n```console\nno command\n```\n",
+            expect_test::expect!["line 3: a session begins with `$` and a command"],
+        );
+    }
+
+    #[test]
+    fn a_page_that_begins_after_a_section_has_the_blocks_down_to_its_end() {
+        let folder = tempfile::tempdir().unwrap();
+        let block = |text: &str| format!("<!-- runnable -->\n```bash\n# comment\necho {text}\n```\n");
+        let first = format!(
+            "# Page\n\n{}\n## One rule\n\n{}\n### Below\n\n{}\n## The end\n\n{}",
+            block("a"),
+            block("b"),
+            block("c"),
+            block("d")
+        );
+        fs::write(folder.path().join("first.md"), first).unwrap();
+        let second = folder.path().join("second.md");
+        let before = |page: &str| before(&second, page).map(|found| found.map(|(_, blocks)| blocks.len()));
+        assert_eq!(before("# Page\n").unwrap(), None);
+        assert_eq!(before("<!-- begins after first.md#one-rule -->\n").unwrap(), Some(3));
+        assert_eq!(before("<!-- begins after first.md#the-end -->\n").unwrap(), Some(4));
+        let error = before("<!-- begins after first.md#nowhere -->\n").unwrap_err().to_string();
+        assert!(error.ends_with("first.md has no section nowhere, which a page begins after"), "{error}");
+        before("<!-- begins after first.md -->\n").unwrap_err();
     }
 
     #[test]

@@ -22,6 +22,7 @@ pub fn prepare(cache: &Cache, size: Size) -> anyhow::Result<()> {
     }
     kubernetes::program(cache, &crate::repository(), &Version::chosen()?)?.build(cache)?;
     oracles(cache)?;
+    crate::alertmanager().build(cache)?;
     let responder = crate::responder().build(cache)?;
     if size == Size::Full {
         let folder = crate::repository().join("tests/responder");
@@ -33,12 +34,13 @@ pub fn prepare(cache: &Cache, size: Size) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Builds the programs that answer for expr-lang and for Kubernetes, with which ours is compared.
+/// Builds the programs that answer for expr-lang, for Kubernetes and for GitOps tools, with which ours is compared.
 pub fn oracles(cache: &Cache) -> anyhow::Result<()> {
     crate::expr_oracle().build(cache)?;
     crate::yaml_oracle().build(cache)?;
     crate::pod_security_oracle().build(cache)?;
     crate::quantity_oracle().build(cache)?;
+    crate::gitops_oracle().build(cache)?;
     Ok(())
 }
 
@@ -51,9 +53,13 @@ pub fn image(cache: &Cache) -> anyhow::Result<()> {
 
 /// Builds the image that users get: the static release program in the Dockerfile that ships.
 pub fn portal_image(cache: &Cache) -> anyhow::Result<PathBuf> {
-    let program = static_program()?;
+    portal_image_of(cache, &static_program()?)
+}
+
+/// The same of the static release program, if that is built already.
+pub fn portal_image_of(cache: &Cache, program: &Path) -> anyhow::Result<PathBuf> {
     let dockerfile = crate::repository().join("Dockerfile");
-    Image { name: "portal", tag: PORTAL_IMAGE, dockerfile: &dockerfile, program: &program }.build(cache)
+    Image { name: "portal", tag: PORTAL_IMAGE, dockerfile: &dockerfile, program }.build(cache)
 }
 
 /// The program that the image holds.
@@ -86,6 +92,8 @@ pub fn cargo_executables(folder: &Path, arguments: &[&str]) -> anyhow::Result<Ve
         .current_dir(folder)
         // Set for test programs, and not for what they build: some crates compile differently with it.
         .env_remove("RUSTC_BOOTSTRAP")
+        // The build script of a dependency looks at it, and whoever builds after us has none: the program would be built anew each time.
+        .env_remove("CARGO_MANIFEST_DIR")
         .stdout(Stdio::piped())
         .spawn()
         .context("could not run cargo")?;

@@ -160,6 +160,11 @@ impl State {
         self.root.join("containerd.sock")
     }
 
+    /// Where the API server asks for a way to pods, below *full*.
+    pub fn pods_socket(&self) -> PathBuf {
+        self.root.join("pods.sock")
+    }
+
     /// Held by the keeper for as long as it lives.
     pub fn lock(&self) -> PathBuf {
         self.root.join("lock")

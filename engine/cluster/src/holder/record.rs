@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use k8s_openapi::api::coordination::v1::{Lease, LeaseSpec};
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::MicroTime;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{MicroTime, OwnerReference};
 use kube::ResourceExt as _;
 use kube::api::{ApiResource, DynamicObject};
 use serde_json::{Value, json};
@@ -80,6 +80,16 @@ pub(super) fn write(base: DynamicObject, record: &Record, address: Option<&str>)
     lease
 }
 
+/// A Lease that goes with its owner, and no more with one of the same kind that was there before. What others said of owners stays.
+pub(super) fn owned(mut lease: DynamicObject, owner: Option<&OwnerReference>) -> DynamicObject {
+    if let Some(owner) = owner {
+        let owners = lease.owner_references_mut();
+        owners.retain(|found| found.kind != owner.kind || found.api_version != owner.api_version);
+        owners.push(owner.clone());
+    }
+    lease
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -124,6 +134,22 @@ mod tests {
             write(written, &released, Some("10.0.0.1:8443")).annotations().keys().collect::<Vec<_>>(),
             ["other"]
         );
+    }
+
+    #[test]
+    fn a_lease_goes_with_its_owner() {
+        let owner = |kind: &str, uid: &str| OwnerReference {
+            kind: kind.to_owned(),
+            uid: uid.to_owned(),
+            ..OwnerReference::default()
+        };
+        let mut lease = DynamicObject::new("portal", &resource());
+        lease.owner_references_mut().extend([owner("PortalInstance", "before"), owner("Other", "x")]);
+        let uids = |lease: &DynamicObject| -> Vec<String> {
+            lease.owner_references().iter().map(|owner| owner.uid.clone()).collect()
+        };
+        assert_eq!(uids(&owned(lease.clone(), None)), ["before", "x"]);
+        assert_eq!(uids(&owned(lease, Some(&owner("PortalInstance", "now")))), ["x", "now"]);
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use kube::api::{DynamicObject, PostParams};
 use kube::core::Status;
 use kube::{Api, Client, Error, ResourceExt as _};
@@ -17,6 +18,7 @@ pub(super) struct Requests {
     namespace: String,
     name: String,
     address: Option<String>,
+    owner: Option<OwnerReference>,
     /// The Lease that was last read or written, for what others wrote into it, and for its version.
     base: Option<DynamicObject>,
     /// Where the holder is reached, as last seen.
@@ -48,6 +50,7 @@ impl Requests {
             namespace: candidacy.namespace.clone(),
             name: candidacy.name.clone(),
             address: candidacy.address.clone(),
+            owner: candidacy.owner.clone(),
             base: None,
             holder_address: None,
         }
@@ -88,14 +91,16 @@ impl Requests {
 
     async fn create(&self, record: &Record) -> kube::Result<DynamicObject> {
         let lease = DynamicObject::new(&self.name, &record::resource());
-        self.api.create(&PostParams::default(), &record::write(lease, record, self.address.as_deref())).await
+        self.api.create(&PostParams::default(), &self.write(lease, record)).await
+    }
+
+    fn write(&self, base: DynamicObject, record: &Record) -> DynamicObject {
+        record::owned(record::write(base, record, self.address.as_deref()), self.owner.as_ref())
     }
 
     async fn put(&self, base: Option<DynamicObject>, record: &Record) -> kube::Result<DynamicObject> {
         let base = base.expect("the election writes only on top of what it has just read or written");
-        self.api
-            .replace(&self.name, &PostParams::default(), &record::write(base, record, self.address.as_deref()))
-            .await
+        self.api.replace(&self.name, &PostParams::default(), &self.write(base, record)).await
     }
 
     fn failure(&self, verb: Verb, cause: &str) -> String {

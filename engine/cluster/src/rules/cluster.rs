@@ -1,6 +1,7 @@
 //! Rules that are objects of the cluster: a watch of each of the two kinds.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
+use std::sync::Arc;
 
 use kube::{
     Api, Resource,
@@ -11,7 +12,7 @@ use kube::{
 use portal_core::rule::{
     diagnostic::{Diagnostic, Level},
     load::{self, RuleKind},
-    source::{Origin, RuleId, RuleSource},
+    source::{CATEGORY, Origin, RuleId, RuleSource},
 };
 use portal_document::{Document, DocumentLimits, Error, Node, Options, View};
 use serde_json::Value;
@@ -97,11 +98,14 @@ struct Watch {
     outlets: Outlets,
     /// Which of the rules this instance serves.
     selector: Selector,
-    /// The version of the spec that the index was told. Nothing for rules that are not served.
-    told: HashMap<RuleId, Option<(String, i64)>>,
+    /// The version of the rule that the index was told. Nothing for rules that are not served.
+    told: HashMap<RuleId, Option<Told>>,
     /// Those that a list that is under way has named.
     listed: HashSet<RuleId>,
 }
+
+/// What tells the version of a rule from others: its UID, its generation, and its category, which is an annotation.
+type Told = (String, i64, Option<Arc<str>>);
 
 /// The receiver is gone: the process ends.
 struct Closed;
@@ -157,7 +161,7 @@ impl Watch {
     async fn tell(&mut self, id: RuleId, object: &Watched<RuleObject>, is_listed: bool) -> Result<(), Closed> {
         let is_served = self.selector.matches(&labels_of(object));
         let seen = SeenRule { is_listed, ..SeenRule::new(object, is_served) };
-        let version = is_served.then(|| (seen.uid.clone(), seen.generation));
+        let version = is_served.then(|| (seen.uid.clone(), seen.generation, category_of(object)));
         // A change of the status alone says nothing new about the rule.
         if self.told.get(&id) != Some(&version) {
             let rule = is_served.then(|| {
@@ -185,6 +189,12 @@ impl Watch {
     async fn send_seen(&self, id: RuleId, seen: Option<SeenRule>) -> Result<(), Closed> {
         self.outlets.seen.send((id, seen)).await.map_err(|_| Closed)
     }
+}
+
+/// What sort of rule an object is. It is an annotation, whose change makes no other generation.
+fn category_of(object: &Watched<RuleObject>) -> Option<Arc<str>> {
+    let metadata = object.form.as_ref().ok()?.root().get_str("metadata")?;
+    load::category(metadata.get_str("annotations")?.get_str(CATEGORY))
 }
 
 /// The name of the rule that an object is.
@@ -228,5 +238,38 @@ fn value_of(node: Node<'_>) -> Value {
         View::Str(value) => value.into(),
         View::Array(array) => array.iter().map(value_of).collect(),
         View::Object(object) => object.iter().map(|(key, value)| (key.to_owned(), value_of(value))).collect(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn the_index_is_told_what_a_rule_says_and_its_category_and_nothing_else() {
+        let (updates, mut updates_in) = mpsc::channel(9);
+        let (seen, mut seen_in) = mpsc::channel(9);
+        let (outlets, selector) = (Outlets { updates, seen }, Selector::default());
+        let (kind, loader) = (RuleKind::Cluster, Loader::ClusterRules);
+        let mut watch = Watch { kind, loader, outlets, selector, told: HashMap::new(), listed: HashSet::new() };
+        for (generation, annotations, is_told) in [
+            (1, "{}", true),
+            (1, "{}", false),
+            (1, r#"{"team": "a"}"#, false),
+            (1, r#"{"portal.io/category": "Network"}"#, true),
+            (1, r#"{"portal.io/category": "Network", "team": "a"}"#, false),
+            (2, r#"{"portal.io/category": "Network"}"#, true),
+            (2, "{}", true),
+        ] {
+            let json = format!(
+                r#"{{"apiVersion": "portal.io/v1alpha1", "kind": "PortalClusterRule", "metadata": {{"name": "a", "uid": "u",
+                "generation": {generation}, "annotations": {annotations}}},
+                "spec": {{"match": {{"gvk": [{{"kind": "Pod"}}]}}, "rule": "spec.hostPID"}}}}"#
+            );
+            let object: Watched<RuleObject> = serde_json::from_str(&json).unwrap();
+            assert!(watch.take(Event::Apply(object)).await.is_ok());
+            assert_eq!(updates_in.try_recv().is_ok(), is_told, "{generation} {annotations}");
+            assert!(seen_in.try_recv().is_ok());
+        }
     }
 }

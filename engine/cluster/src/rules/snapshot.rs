@@ -64,12 +64,19 @@ impl Snapshot {
         &self.starved
     }
 
-    /// The kinds whose objects must be at hand, for the rules in force and for those that wait for just that.
-    pub fn looked_up(&self) -> BTreeMap<Arc<Kind>, Reach> {
+    /// The kinds whose objects must be at hand, for the rules in force and for those that wait for just that: what they look up, and with
+    /// audit what they judge.
+    pub fn watched(&self) -> BTreeMap<Arc<Kind>, Reach> {
         let rules = self.rules.rules().iter().chain(&self.starved);
-        let rules: Vec<Arc<Rule>> = rules.filter(|rule| rule.reads_others()).cloned().collect();
+        let rules: Vec<Arc<Rule>> = rules.filter(|rule| self.layers.audit || rule.reads_others()).cloned().collect();
         let watches = Requirements::of(&RuleSet::new(rules), self.layers).watches;
-        watches.into_iter().filter_map(|(kind, mut reasons)| Some((kind, reasons.remove(&Reason::Lookup)?))).collect()
+        let wanted = [Reason::Match, Reason::Lookup];
+        let watched = watches.into_iter().filter_map(|(kind, mut reasons)| {
+            let mut reaches = wanted.iter().filter_map(|reason| reasons.remove(reason));
+            let first = reaches.next()?;
+            Some((kind, reaches.fold(first, Reach::joined)))
+        });
+        watched.collect()
     }
 
     /// A rule, by its name. The [index](super::index) puts them in the order of names.

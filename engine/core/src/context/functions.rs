@@ -105,6 +105,7 @@ fn function(name: &str, id: FunctionId, parameters: &[(&str, Shape, Nil)], resul
         required: true,
         nil: *nil,
         fields: &[],
+        takes_text: false,
     };
     Function { name: name.to_owned(), parameters: parameters.iter().map(parameter).collect(), result, always: true, id }
 }
@@ -117,7 +118,7 @@ pub(super) fn add_image(schema: &mut Schema) -> ObjectId {
     let fields = parts.map(|(name, part)| {
         (name.to_owned(), Field { required: is_always_there(part), ..Field::computed(Shape::Text, part) })
     });
-    schema.add_object(Object { name: "image".to_owned(), fields: fields.into(), open: false })
+    schema.add_object(Object { name: "image".to_owned(), fields: fields.into_iter().collect(), open: false })
 }
 
 pub(super) fn add_certificate(schema: &mut Schema) -> ObjectId {

@@ -40,6 +40,7 @@ fn known(kind: &str, path: &str) -> String {
         kinds: &[(kind, &[])],
         has_other_bodies: false,
         has_pods: kind.kind == "Pod",
+        sees_pods: kind.kind == "Pod",
         operations: &Operation::ALL,
         subresources: &[],
         names_request: true,

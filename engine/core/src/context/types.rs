@@ -1,11 +1,13 @@
 //! The types of Kubernetes, read once from the table that a test writes, and what rules see beyond them: objects that have been given
 //! a name, and the fields that the host computes.
 
+pub(crate) mod missing;
+
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, LazyLock};
 
 use portal_document::Interner;
-use portal_expr::{Fallback, Field, Filled, FilledList, Instead, Object, ObjectId, Schema, Shape, Wildcard, Words};
+use portal_expr::{Field, Fields, Object, ObjectId, Schema, Shape, Words};
 
 use super::{
     CONTAINER_TYPE, SECCOMP_PROFILE_TYPE, functions,
@@ -79,166 +81,11 @@ const TABLE: &str = include_str!("fields.txt");
 /// each. In those an empty text is something else than none. Any other text that may be left out is the same to Kubernetes if it is empty.
 const POINTERS: &str = include_str!("pointers.txt");
 
-/// What the API server fills in where fields are left out, whatever else is there: `DeploymentSpec.replicas 1`, a line each. A test writes it.
-const FILLED: &str = include_str!("filled.txt");
-
-/// What Kubernetes takes fields for that are left out, and nobody fills in: they mean this, wherever they are read.
-const MEANT: [(&str, &str, Filled); 6] = [
-    // Filled in for pods, and not for what makes them.
-    ("PodSpec", "serviceAccountName", Filled::Text("default")),
-    ("Toleration", "operator", Filled::Text("Equal")),
-    // Filled in for Jobs, and not for what makes them.
-    ("JobSpec", "parallelism", Filled::Int(1)),
-    ("JobSpec", "completionMode", Filled::Text("NonIndexed")),
-    ("JobSpec", "suspend", Filled::Bool(false)),
-    ("ServiceSpec", "internalTrafficPolicy", Filled::Text("Cluster")),
-];
-
-/// Those of them, by their names.
-const MEANT_NAMES: [&str; 5] =
-    ["serviceAccountName", "operator", "parallelism", "completionMode", "internalTrafficPolicy"];
-
-/// What is filled in by the image.
-const WORKED_OUT: [(&str, &str, &str); 1] =
-    [("imagePullPolicy", "image", r#"{}image.tag == "latest" ? "Always" : "IfNotPresent""#)];
-
-/// Fields that stand for everything where they are left out.
-const EVERYTHING: [(&str, &str); 2] = [("Toleration", "key"), ("Toleration", "effect")];
-
-/// Objects that say the same by one of two fields.
-const EITHER_FIELDS: [(&str, [&str; 2]); 1] = [("ServiceBackendPort", ["number", "name"])];
-
 /// Why nothing can be asked about the values of a Secret.
 pub(crate) const SECRET: &str = "the values of a Secret are hidden from rules, which read \"***\"";
 
 /// The fields of a Secret whose values are hidden.
 pub(crate) const SECRET_FIELDS: [&str; 2] = ["data", "stringData"];
-
-/// What Kubernetes takes numbers for that are left out, where that is not 0.
-const DEFAULTS: [(&str, &str); 13] = [
-    ("replicas", "1"),
-    ("minReplicas", "1"),
-    ("periodSeconds", "10"),
-    ("successThreshold", "1"),
-    ("failureThreshold", "3"),
-    ("terminationGracePeriodSeconds", "30"),
-    ("revisionHistoryLimit", "10"),
-    ("progressDeadlineSeconds", "600"),
-    ("backoffLimit", "6"),
-    ("parallelism", "1"),
-    ("successfulJobsHistoryLimit", "3"),
-    ("failedJobsHistoryLimit", "1"),
-    ("scaleDown.stabilizationWindowSeconds", "300"),
-];
-
-/// What Kubernetes takes fields for that may be any text and are left out, by the names of their types.
-const TEXT_DEFAULTS: [(&str, &str, &str); 3] = [
-    ("Secret", "type", "Opaque"),
-    ("PodSpec", "serviceAccountName", "default"),
-    ("PodSpec", "schedulerName", "default-scheduler"),
-];
-
-/// Fields that Kubernetes takes something else for where they are left out.
-const FALLBACKS: [Fallback; 3] = [
-    Fallback { object: "ResourceRequirements", fields: &["requests"], instead: Instead::Key("limits") },
-    Fallback { object: "ServicePort", fields: &["targetPort"], instead: Instead::Field("port") },
-    // A test compares these with the fields that the security contexts of pods and of containers share.
-    Fallback {
-        object: "SecurityContext",
-        fields: &[
-            "appArmorProfile",
-            "runAsGroup",
-            "runAsNonRoot",
-            "runAsUser",
-            "seLinuxOptions",
-            "seccompProfile",
-            "seccompProfileType",
-            "windowsOptions",
-        ],
-        instead: Instead::Around {
-            lists: &["containers", "initContainers", "ephemeralContainers"],
-            element: "container",
-            merged: &["windowsOptions"],
-        },
-    },
-];
-
-/// Lists that Kubernetes fills in where they are left out.
-const FILLED_LISTS: [FilledList; 1] = [FilledList {
-    object: "NetworkPolicySpec",
-    list: "policyTypes",
-    texts: &[("Ingress", None), ("Egress", Some("egress"))],
-}];
-
-/// What Kubernetes takes fields for that are one of a few texts and are left out. Nothing where that depends on other fields.
-const WORD_DEFAULTS: [(&str, Option<&str>); 20] = [
-    // The tag decides.
-    ("imagePullPolicy", None),
-    ("concurrencyPolicy", Some("Allow")),
-    ("restartPolicy", Some("Always")),
-    ("dnsPolicy", Some("ClusterFirst")),
-    ("type", Some("ClusterIP")),
-    ("type", Some("RollingUpdate")),
-    ("sessionAffinity", Some("None")),
-    ("internalTrafficPolicy", Some("Cluster")),
-    ("podManagementPolicy", Some("OrderedReady")),
-    ("protocol", Some("TCP")),
-    ("scheme", Some("HTTP")),
-    ("terminationMessagePolicy", Some("File")),
-    ("completionMode", Some("NonIndexed")),
-    ("persistentVolumeReclaimPolicy", Some("Retain")),
-    ("reclaimPolicy", Some("Delete")),
-    ("volumeBindingMode", Some("Immediate")),
-    ("volumeMode", Some("Filesystem")),
-    ("failurePolicy", Some("Fail")),
-    ("matchPolicy", Some("Equivalent")),
-    ("supplementalGroupsPolicy", Some("Merge")),
-];
-
-/// What Kubernetes takes fields for that are true or false and are left out, where that is not false. Nothing where that depends on other
-/// fields.
-const TRUTH_DEFAULTS: [(&str, Option<bool>); 9] = [
-    ("automountServiceAccountToken", Some(true)),
-    ("enableServiceLinks", Some(true)),
-    ("allowPrivilegeEscalation", Some(true)),
-    ("hostUsers", Some(true)),
-    ("allocateLoadBalancerNodePorts", Some(true)),
-    ("attachRequired", Some(true)),
-    // Of an endpoint.
-    ("ready", Some(true)),
-    ("serving", Some(true)),
-    // The pod decides for its containers.
-    ("runAsNonRoot", None),
-];
-
-/// Lists in which a text stands for everything: those of the rules of roles and webhooks, and capabilities.
-const WILDCARDS: [Wildcard; 8] = [
-    Wildcard { list: "verbs", ..ANY },
-    Wildcard { list: "resources", has_parts: true, ..ANY },
-    Wildcard { list: "apiGroups", ..ANY },
-    Wildcard { list: "apiVersions", ..ANY },
-    Wildcard { list: "operations", ..ANY },
-    Wildcard { list: "nonResourceURLs", ..ANY },
-    Wildcard { list: "add", all: "ALL", ..ANY },
-    Wildcard { list: "drop", all: "ALL", takes_away: true, ..ANY },
-];
-
-const ANY: Wildcard = Wildcard { list: "", all: "*", has_parts: false, takes_away: false };
-
-/// Objects that Kubernetes takes for empty where they are left out. A container without a security context runs as somebody; one without a
-/// probe has none.
-const IMPLIED: [&str; 10] = [
-    "metadata",
-    "spec",
-    "status",
-    "template",
-    "jobTemplate",
-    "securityContext",
-    "resources",
-    "strategy",
-    "updateStrategy",
-    "rollingUpdate",
-];
 
 /// Fields that are a number, or a text such as "25%" or the name of a port.
 const INT_OR_TEXT: [&str; 5] = ["maxSurge", "maxUnavailable", "minAvailable", "port", "targetPort"];
@@ -290,20 +137,7 @@ impl Types {
         AROUND_OBJECTS.into_iter().for_each(share);
         let mut builder = Builder { schema: Schema::new(), ids: HashMap::new() };
         builder.schema.set_unpatterned(UNPATTERNED);
-        builder.schema.set_defaults(DEFAULTS);
-        builder.schema.set_word_defaults(&WORD_DEFAULTS);
-        builder.schema.set_text_defaults(&TEXT_DEFAULTS);
-        builder.schema.set_filled(filled().chain(MEANT));
-        builder.schema.set_meant(&MEANT_NAMES);
-        builder.schema.set_empty_objects(FILLED.lines().filter_map(|line| line.strip_suffix(" {}")?.rsplit_once('.')));
-        builder.schema.set_worked_out(&WORKED_OUT);
-        builder.schema.set_everything(&EVERYTHING);
-        builder.schema.set_either_fields(&EITHER_FIELDS);
-        builder.schema.set_fallbacks(&FALLBACKS);
-        builder.schema.set_filled_lists(&FILLED_LISTS);
-        builder.schema.set_truth_defaults(&TRUTH_DEFAULTS);
-        builder.schema.set_wildcards(&WILDCARDS);
-        builder.schema.set_implied(&IMPLIED);
+        missing::add_to(&mut builder.schema);
         builder.add_table();
         let metadata = builder.add_metadata();
         let image = functions::add_image(&mut builder.schema);
@@ -371,18 +205,18 @@ impl Identity {
 
 impl Builder {
     fn add(&mut self, name: &str) -> ObjectId {
-        self.schema.add_object(Object { name: name.to_owned(), fields: HashMap::new(), open: false })
+        self.schema.add_object(Object { name: name.to_owned(), fields: Fields::default(), open: false })
     }
 
     /// Adds an object with these fields.
-    fn add_with(&mut self, name: &str, fields: HashMap<String, Field>) -> ObjectId {
+    fn add_with(&mut self, name: &str, fields: Fields) -> ObjectId {
         let id = self.add(name);
         self.schema.set_fields(id, fields);
         id
     }
 
     /// The fields of a type of the table.
-    fn fields(&self, name: &str) -> HashMap<String, Field> {
+    fn fields(&self, name: &str) -> Fields {
         self.schema.object(self.ids[name]).fields.clone()
     }
 
@@ -396,7 +230,7 @@ impl Builder {
         let pointers: HashSet<&str> = POINTERS.lines().collect();
         let mut lines = TABLE.lines().skip_while(|line| line.contains(' ')).peekable();
         while let Some(name) = lines.next() {
-            let mut fields = HashMap::new();
+            let mut fields = Fields::default();
             while let Some((field, shape)) =
                 lines.next_if(|line| line.contains(' ')).and_then(|line| line.trim_start().split_once(' '))
             {
@@ -522,13 +356,13 @@ impl Builder {
             optional("groups", texts()),
             optional("extra", Shape::map(texts())),
         ];
-        self.add_with("userInfo", fields.into())
+        self.add_with("userInfo", fields.into_iter().collect())
     }
 
     /// Adds an object that may be anything, and a Secret.
     fn add_maybe_secret(&mut self) -> ObjectId {
         let fields = SECRET_FIELDS.map(|name| optional(name, Shape::map(Shape::Hidden(SECRET.into()))));
-        self.schema.add_object(Object { name: "object".to_owned(), fields: fields.into(), open: true })
+        self.schema.add_object(Object { name: "object".to_owned(), fields: fields.into_iter().collect(), open: true })
     }
 
     /// Adds a request for such an object.
@@ -543,23 +377,8 @@ impl Builder {
             optional("name", Shape::Text),
             optional("namespace", Shape::Text),
         ];
-        self.add_with("request", fields.into())
+        self.add_with("request", fields.into_iter().collect())
     }
-}
-
-/// What the table says of fields that are filled in.
-fn filled() -> impl Iterator<Item = (&'static str, &'static str, Filled)> {
-    FILLED.lines().filter_map(|line| {
-        let (place, value) = line.split_once(' ')?;
-        let (object, field) = place.rsplit_once('.')?;
-        let text = || value.strip_prefix('"')?.strip_suffix('"').map(Filled::Text);
-        let value = match value {
-            "true" => Filled::Bool(true),
-            "false" => Filled::Bool(false),
-            value => value.parse().ok().map(Filled::Int).or_else(text)?,
-        };
-        Some((object, field, value))
-    })
 }
 
 fn required(name: &str, shape: Shape) -> (String, Field) {

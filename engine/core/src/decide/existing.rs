@@ -2,19 +2,23 @@
 
 use std::collections::{HashMap, HashSet};
 
-use portal_document::{Key, Node, Path, Segment};
-use portal_expr::{Read, Segment as Step};
+use portal_document::Node;
+use portal_expr::Slot;
 
 use crate::{
     context::{
-        CONTAINER, METADATA, OBJECT, SECURITY_CONTEXT, SPEC,
+        CONTAINER,
         pod::{ContainerType, Pod},
     },
     evaluate::{Means, Violation, container_name, evaluate_rule},
     event::{Event, Operation},
     lookup::Query,
     object::Visible,
-    rule::{JudgedKind, RequestReads, Rule, RuleSet, source::RuleId},
+    rule::{
+        JudgedKind, RequestReads, Rule, RuleSet,
+        reads::{PathOfRoot, Roots},
+        source::RuleId,
+    },
 };
 
 /// What an object that is changed was to the rules before.
@@ -38,17 +42,15 @@ struct OfRule<'a> {
 /// What a rule reads of an object as it was and as it is to be.
 struct OfPlace<'a> {
     rule: &'a Rule,
-    old: Roots<'a>,
-    new: Roots<'a>,
+    old: Compared<'a>,
+    new: Compared<'a>,
     /// The containers that violated, or nothing for a rule that does not run per container.
     violated: HashSet<Option<String>>,
 }
 
-/// Where the roots of a rule are in an object.
-struct Roots<'a> {
-    object: Node<'a>,
-    metadata: Option<Node<'a>>,
-    pod: Option<Pod<'a>>,
+/// An object as it is compared.
+struct Compared<'a> {
+    roots: Roots<'a>,
     /// By their names. Nothing for a name that two of them have: which of them was which, nobody can tell.
     containers: HashMap<String, Option<(ContainerType, Node<'a>)>>,
 }
@@ -107,7 +109,7 @@ impl<'a> OfRule<'a> {
             return none;
         }
         let compared = own().map(|(rule, judged)| {
-            let [old, new] = [old, new].map(|object| Roots::of(rule, judged, object));
+            let [old, new] = [old, new].map(|object| Compared::of(rule, judged, object));
             (judged, OfPlace { rule, old, new, violated: HashSet::new() })
         });
         let mut compared: Vec<_> = compared.collect();
@@ -127,12 +129,7 @@ impl<'a> OfRule<'a> {
 impl<'a> OfPlace<'a> {
     /// Whether the rule reads the same of both objects, containers apart.
     fn is_same_around(&self) -> bool {
-        self.reads(|root| root != CONTAINER).all(|read| match (self.old.find(read), self.new.find(read)) {
-            (Some(Some(old)), Some(Some(new))) => old.same_at(new, &path(read)),
-            (Some(None), Some(None)) => true,
-            // One of them has nothing there, or it is no part of the object.
-            _ => false,
-        })
+        self.reads(|root| root != CONTAINER).all(|read| self.old.roots.is_same_at(&self.new.roots, read))
     }
 
     /// Whether the rule reads the same of the containers of a name, if it runs per container. Of those that are a violation together
@@ -143,44 +140,27 @@ impl<'a> OfPlace<'a> {
             (None, None) => true,
             (Some(Some((old_type, old))), Some(Some((new_type, new)))) => {
                 // One that ran as another type of container is not the one that violated.
-                old_type == new_type && self.reads(|root| root == CONTAINER).all(|read| old.same_at(*new, &path(read)))
+                old_type == new_type && self.reads(|root| root == CONTAINER).all(|read| old.same_at(*new, &read.path))
             }
             // One that was not there is not the one that violated.
             _ => false,
         }
     }
 
-    fn reads(&self, is_wanted: impl Fn(portal_expr::Slot) -> bool) -> impl Iterator<Item = &Read> {
-        self.rule.expression.facts().reads.iter().filter(move |read| is_wanted(read.root))
+    fn reads(&self, is_wanted: impl Fn(Slot) -> bool) -> impl Iterator<Item = &PathOfRoot> {
+        self.rule.reads().expression.iter().filter(move |read| is_wanted(read.root))
     }
 }
 
-impl<'a> Roots<'a> {
-    fn of(rule: &Rule, judged: &JudgedKind, object: Visible<'a>) -> Roots<'a> {
-        let object = object.root();
-        let pod = judged.template.as_ref().map(|template| template.pod(object));
-        let metadata = match pod.filter(|_| judged.expanded) {
-            Some(pod) => pod.metadata,
-            None => object.get_str("metadata"),
-        };
+impl<'a> Compared<'a> {
+    fn of(rule: &Rule, judged: &JudgedKind, object: Visible<'a>) -> Compared<'a> {
+        let roots = Roots::of(judged, object.root());
         let mut containers = HashMap::new();
-        for (kind, container) in pod.filter(|_| rule.per_container).into_iter().flat_map(|pod| pod.containers()) {
+        for (kind, container) in roots.pod.filter(|_| rule.per_container).into_iter().flat_map(Pod::containers) {
             let known = containers.entry(container_name(kind, container));
             known.and_modify(|found| *found = None).or_insert(Some((kind, container)));
         }
-        Roots { object, metadata, pod, containers }
-    }
-
-    /// The root that is read, which may be missing. None for a root that is no part of the object.
-    fn find(&self, read: &Read) -> Option<Option<Node<'a>>> {
-        let spec = self.pod.and_then(|pod| pod.spec);
-        Some(match read.root {
-            OBJECT => Some(self.object),
-            METADATA => self.metadata,
-            SPEC => spec,
-            SECURITY_CONTEXT => spec.and_then(|spec| spec.get_str("securityContext")),
-            _ => return None,
-        })
+        Compared { roots, containers }
     }
 }
 
@@ -188,12 +168,4 @@ impl<'a> Roots<'a> {
 fn is_crowd(judged: &JudgedKind, object: Node<'_>) -> bool {
     let pod = judged.template.as_ref().map(|template| template.pod(object));
     pod.is_some_and(|pod| pod.containers().nth(MAX_COMPARED).is_some())
-}
-
-fn path(read: &Read) -> Path {
-    let segment = |step: &Step| match step {
-        Step::Field(name) => Segment::Field(Key::new(name)),
-        Step::Each => Segment::AnyIndex,
-    };
-    Path::new(read.path.iter().map(segment).collect::<Vec<_>>())
 }

@@ -111,9 +111,11 @@ fn sugar_and_mistyped_fields_are_seen_through_functions_and_operators() {
     check(
         &pod_rule("count(map(spec.containers, .securityContext), .seccompProfileType == 'Unconfined') == 1"),
         POD,
-        expect![[
-            r#"r: spec.containers[0].securityContext.seccompProfileType is "Unconfined" (spec.containers[0].securityContext.seccompProfileType is "Unconfined")"#
-        ]],
+        expect![[r#"
+            Warning: rule r: rule: 1:16: `spec.containers` leaves out init containers and ephemeral ones, and this rule says nothing of those: write `count(map(concat(spec.containers, spec.initContainers, spec.ephemeralContainers), .securityContext), .seccompProfileType == "Unconfined") == 1`, or ask `container`, which is each of them
+             | count(map(spec.containers, .securityContext), .seccompProfileType == 'Unconfined') == 1
+             |                ^
+            r: spec.containers[0].securityContext.seccompProfileType is "Unconfined" (spec.containers[0].securityContext.seccompProfileType is "Unconfined")"#]],
     );
     check(
         &pod_rule("any(filter(spec.containers, .name != 'proxy'), .securityContext.privilged == true)"),
@@ -141,7 +143,8 @@ fn what_can_never_fit_is_told_when_a_rule_is_compiled() {
     };
     refused("len(cluster.pods.list(nil)) > 0", "the namespace of `pods` is text");
     refused("len(cluster.pods.list({app: 'x'})) > 0", "the namespace of `pods` is text");
-    refused("len(cluster.pods.list('*', 'app=x')) > 0", "`selector` of `list` must be map, and this is string");
+    refused("len(cluster.pods.list('*', 'app=x')) > 0", "a selector is a map of labels, and this is text");
+    refused("len(cluster.pods.list('*', 5)) > 0", "`selector` of `list` must be map, and this is int");
     refused("len(cluster.nodes.list('app=x')) > 0", "`nodes` are in no namespace");
     refused("cluster.pods.byName('shop', 1) == nil", "`name` of `byName` must be string, and this is int");
     refused("cluster.nodes.byName(nil) == nil", "`ns` of `byName` must be string, and this is nil");

@@ -17,7 +17,7 @@ mod substituted;
 mod unknown;
 
 use std::collections::HashSet;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use portal_crds::RuleSpec;
 use portal_expr::{Error, Facts, Moment, Phase, Schema, Segment, SourceLine};
@@ -26,12 +26,12 @@ use crate::{
     context::{self, CONTAINER, Judged, METADATA, OBJECT, REQUEST, SECURITY_CONTEXT, SPEC},
     event::{Front, Operation, WHOLE_SUBRESOURCES},
     kinds::{Kind, Kinds},
-    language::{Expression, ExpressionEngine, guard},
+    language::{Expression, ExpressionEngine, Together, guard},
     rule::{
         JudgedKind, RequestReads, Rule, RuleSet, comment,
         diagnostic::{Diagnostic, Excerpt, Level, Step},
         matching::{Matching, parse_until},
-        message::{MAX_EXPRESSIONS, Message, MessageError},
+        message::{self, MAX_EXPRESSIONS, Message, MessageError},
         source::RuleSource,
     },
 };
@@ -123,7 +123,7 @@ impl<'a> Compiler<'a> {
         }
         let mut schema = self.schema(&judged, judged.iter().all(|judged| judged.template.is_some()));
         schema.note_compared(true);
-        let mut expression = self.expression(&schema, &judged)?;
+        let (mut expression, inserted) = self.expression(&schema, &judged)?;
         schema.note_compared(false);
         let compared = expression.take_compared();
         let facts = expression.facts();
@@ -133,19 +133,20 @@ impl<'a> Compiler<'a> {
         let needs_object = reads_object || self.spec.matching.label_selector.is_some();
         let request = request_reads(facts);
         let reads_request = request != RequestReads::Nothing;
-        if !facts.reads_root(OBJECT) && !reads_request {
+        let reads_pods_own = judged::reads_pods_own(facts);
+        if !facts.reads_root(OBJECT) && !reads_request && !reads_pods_own {
             self.expand(&mut judged);
-        } else if facts.reads_root(OBJECT) || reads_object_of_request(facts) {
+        } else if facts.reads_root(OBJECT) || reads_pods_own || reads_object_of_request(facts) {
             self.warn_of_controllers(facts, &schema, &judged);
         }
         self.check_resources(facts);
         self.check_images(&compared);
         self.check_connected(facts, &judged);
-        self.warn_of_other_containers(facts, &schema);
+        self.warn_of_other_containers(facts, &schema, &judged);
         self.warn_of_overridden(facts, &schema, &judged);
         self.warn_of_substituted(facts, &schema);
         let lookups = self.lookups(&*expression);
-        let message = self.message(&schema, &*expression, per_container);
+        let message = self.message(&schema, &*expression, inserted, per_container);
         let reads = |expression: &dyn Expression| expression.facts().reads_root(REQUEST);
         let is_told_request = message.as_ref().is_some_and(|message| message.expressions().any(reads));
         let fronts = match (reads_request, is_told_request) {
@@ -163,6 +164,7 @@ impl<'a> Compiler<'a> {
         Some(Rule {
             id: self.source.id.clone(),
             version: self.source.version(),
+            category: self.source.category.clone(),
             severity: self.spec.severity,
             enforcement: self.spec.enforcement_action,
             fronts,
@@ -177,6 +179,7 @@ impl<'a> Compiler<'a> {
             needs_object,
             expression,
             message,
+            reads: OnceLock::new(),
         })
     }
 
@@ -197,21 +200,34 @@ impl<'a> Compiler<'a> {
         let has_other_bodies = self.spec.matching.subresources.iter().any(has_body_of_its_own);
         let operations: Vec<Operation> = self.spec.matching.operations.iter().map(|name| (*name).into()).collect();
         let subresources = &self.spec.matching.subresources;
-        let names_request =
-            std::iter::once(&self.spec.rule).chain(&self.spec.message).any(|text| text.contains("request"));
+        // Few texts have its letter that is seldom, which is found faster.
+        let names_request = |text: &String| text.as_bytes().contains(&b'q') && text.contains("request");
+        let is_pod = |judged: &JudgedKind| judged.kind.group.is_empty() && judged.kind.kind == "Pod";
+        let sees_pods = judged.iter().any(is_pod) || self.spec.rule.contains("pods");
+        let names_request = std::iter::once(&self.spec.rule).chain(&self.spec.message).any(names_request);
         let operations = &operations;
-        context::schema(Judged { kinds: &kinds, has_other_bodies, has_pods, operations, subresources, names_request })
+        context::schema(Judged {
+            kinds: &kinds,
+            has_other_bodies,
+            has_pods,
+            sees_pods,
+            operations,
+            subresources,
+            names_request,
+        })
     }
 
-    fn expression(&mut self, schema: &Schema, judged: &[JudgedKind]) -> Option<Box<dyn Expression>> {
-        match self.engine.compile_condition(&self.spec.rule, schema) {
-            Ok(expression) => {
+    /// The rule's expression, and those of its message that can be compiled together with it.
+    fn expression(&mut self, schema: &Schema, judged: &[JudgedKind]) -> Option<Together> {
+        let inserted = self.spec.message.as_deref().map(message::expressions).unwrap_or_default();
+        match self.engine.compile_condition_and(&self.spec.rule, &inserted, schema) {
+            Ok((expression, inserted)) => {
                 // Whoever forbids a whole kind says so with a message, and knows that the answer is always the same.
                 let is_meant = self.spec.rule.trim() == "true" && self.spec.message.is_some();
                 for warning in expression.warnings().iter().filter(|_| !is_meant) {
                     self.add_at(Level::Warning, (warning.line, warning.column), warning.message.clone());
                 }
-                Some(expression)
+                Some((expression, inserted))
             }
             Err(error) => {
                 // What is wrong may be that the kinds have no pods, and not the name.
@@ -250,9 +266,15 @@ impl<'a> Compiler<'a> {
         fronts.clone()
     }
 
-    fn message(&mut self, schema: &Schema, rule: &dyn Expression, per_container: bool) -> Option<Message> {
+    fn message(
+        &mut self,
+        schema: &Schema,
+        rule: &dyn Expression,
+        inserted: Vec<Option<Box<dyn Expression>>>,
+        per_container: bool,
+    ) -> Option<Message> {
         let text = self.spec.message.as_deref()?;
-        match Message::compile(text, rule.declarations(), schema, self.engine) {
+        match Message::compile(text, inserted, rule.declarations(), schema, self.engine) {
             Ok(message) => {
                 let reads_container = message.expressions().any(|expression| expression.facts().reads_root(CONTAINER));
                 if reads_container && !per_container {

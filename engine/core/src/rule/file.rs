@@ -277,6 +277,10 @@ mod tests {
         );
         check(b"name: a\nrule: \xff\n", expect![[r#"rules.yaml:2:7: this is not text in UTF-8"#]]);
         check("just text\n", expect!["rules.yaml:1:1: a rule is a map, not text"]);
+        check(
+            "- name: a\n",
+            expect!["rules.yaml:1:1: a rule is a map, not a list: write each as a document, with `---` between"],
+        );
     }
 
     #[test]

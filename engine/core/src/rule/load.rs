@@ -4,32 +4,39 @@
 //! would refuse, and a field that nobody knows is never passed over.
 
 mod advice;
+mod form;
 
-use std::sync::LazyLock;
+use std::sync::{Arc, LazyLock};
 
 use portal_crds::RuleSpec;
 use portal_document::{Node, View};
 use serde_json::Value;
 
+use self::form::Form;
 use crate::rule::{
     diagnostic::{Diagnostic, Level, Step},
-    source::{Origin, RuleId, RuleSource},
+    source::{CATEGORY, Origin, RuleId, RuleSource},
 };
 
 /// The group of the custom resources.
 const GROUP: &str = "portal.io/";
 
-/// The schemas of the two kinds, as the API server has them.
-static CLUSTER_RULE: LazyLock<Value> = LazyLock::new(|| schema_of("PortalClusterRule"));
-static RULE: LazyLock<Value> = LazyLock::new(|| schema_of("PortalRule"));
+/// The specs of the two kinds, as the API server has them.
+static CLUSTER_RULE: LazyLock<Form> = LazyLock::new(|| Form::of(&schema_of("PortalClusterRule")["properties"]["spec"]));
+static RULE: LazyLock<Form> = LazyLock::new(|| Form::of(&schema_of("PortalRule")["properties"]["spec"]));
 
-/// The schema of a rule of a file: the fields of a spec, and its name.
-static PLAIN: LazyLock<Value> = LazyLock::new(|| {
-    let mut schema = CLUSTER_RULE["properties"]["spec"].clone();
+/// How long a category may be. Of a longer one this much is told.
+const CATEGORY_LENGTH: usize = 100;
+
+/// The form of a rule of a file: the fields of a spec, its name and its category.
+static PLAIN: LazyLock<Form> = LazyLock::new(|| {
+    let mut schema = schema_of("PortalClusterRule")["properties"]["spec"].take();
     if let Some(properties) = schema["properties"].as_object_mut() {
         properties.insert("name".to_owned(), serde_json::json!({ "type": "string" }));
+        let category = serde_json::json!({ "type": "string", "maxLength": CATEGORY_LENGTH });
+        properties.insert("category".to_owned(), category);
     }
-    schema
+    Form::of(&schema)
 });
 
 /// Whether a document claims to be a rule.
@@ -77,6 +84,13 @@ pub enum RuleKind {
     Namespaced,
 }
 
+/// One step to a value, as long as nobody is told of it: most rules are right.
+#[derive(Clone, Copy)]
+enum Way<'n> {
+    Field(&'n str),
+    Index(usize),
+}
+
 struct Loader {
     rule: Option<RuleId>,
     origin: Origin,
@@ -87,7 +101,9 @@ struct Loader {
 impl Loader {
     fn load(&mut self, document: Node<'_>) -> Option<RuleSource> {
         if document.as_object().is_none() {
-            self.problem(&[], format!("a rule is a map, not {}", kind_of(document)));
+            let hint =
+                if document.as_array().is_some() { ": write each as a document, with `---` between" } else { "" };
+            self.problem(&[], format!("a rule is a map, not {}{hint}", kind_of(document)));
             return None;
         }
         if document.get_str("apiVersion").is_none() && document.get_str("kind").is_none() {
@@ -123,7 +139,7 @@ impl Loader {
             self.problem(&["metadata", "name"], no_name(field("name")));
             return None;
         };
-        let (schema, namespace) = match kind {
+        let (form, namespace) = match kind {
             RuleKind::Cluster => (&*CLUSTER_RULE, None),
             RuleKind::Namespaced => (&*RULE, Some(text(field("namespace")).unwrap_or_else(|| "default".to_owned()))),
         };
@@ -131,14 +147,14 @@ impl Loader {
         let known = ["apiVersion", "kind", "metadata", "spec", "status"];
         for (key, value) in document.as_object().into_iter().flat_map(|object| object.iter()) {
             if !known.contains(&key) {
-                self.unknown_field(&mut Vec::new(), key, value, known.into_iter());
+                self.unknown_field(&[], key, value, known.into_iter());
             }
         }
         let Some(spec) = document.get_str("spec") else {
             self.problem(&["spec"], "a rule needs a spec".to_owned());
             return None;
         };
-        self.check(spec, &schema["properties"]["spec"], &mut vec![Step::Field("spec".to_owned())]);
+        self.check(spec, form, &mut vec![Way::Field("spec")]);
         let generation = match field("generation").map(Node::view) {
             Some(View::Int(generation)) => generation,
             _ => 0,
@@ -146,7 +162,8 @@ impl Loader {
         let spec = self.problems.is_empty().then(|| self.spec(&spec.to_json()))??;
         let mut base = self.base.clone();
         base.push(Step::Field("spec".to_owned()));
-        Some(RuleSource { id: self.rule.clone()?, origin: self.origin.clone(), base, generation, spec })
+        let category = category(field("annotations").and_then(|annotations| annotations.get_str(CATEGORY)));
+        Some(RuleSource { id: self.rule.clone()?, origin: self.origin.clone(), base, generation, category, spec })
     }
 
     fn load_plain(&mut self, document: Node<'_>) -> Option<RuleSource> {
@@ -159,7 +176,8 @@ impl Loader {
         self.check(document, &PLAIN, &mut Vec::new());
         let spec = self.problems.is_empty().then(|| self.spec(&document.to_json()))??;
         let (origin, base) = (self.origin.clone(), self.base.clone());
-        Some(RuleSource { id: self.rule.clone()?, origin, base, generation: 0, spec })
+        let category = category(document.get_str("category"));
+        Some(RuleSource { id: self.rule.clone()?, origin, base, generation: 0, category, spec })
     }
 
     fn spec(&mut self, json: &str) -> Option<RuleSpec> {
@@ -174,90 +192,82 @@ impl Loader {
     }
 
     /// Checks a value against the part of a schema that structural schemas use.
-    fn check(&mut self, node: Node<'_>, schema: &Value, path: &mut Vec<Step>) {
+    fn check<'n>(&mut self, node: Node<'n>, form: &Form, way: &mut Vec<Way<'n>>) {
         if node.is_null() {
             // The API server drops null where a default or nothing is allowed.
             return;
         }
-        let expected = schema["type"].as_str().unwrap_or("object");
+        let expected = form.expected.as_str();
         if !fits(node, expected) {
-            let hint = advice::of_form(path, node, expected).map(|advice| format!(": {advice}")).unwrap_or_default();
-            return self.add(path, format!("{}{hint}", unexpected(node, expected)));
+            let advice = advice::of_form(&steps(way), node, expected);
+            let hint = advice.map(|advice| format!(": {advice}")).unwrap_or_default();
+            return self.add(way, format!("{}{hint}", unexpected(node, expected)));
         }
         match node.view() {
             View::Object(object) => {
-                let properties = schema["properties"].as_object();
                 for (key, value) in object.iter() {
-                    path.push(Step::Field(key.to_owned()));
-                    match (properties.and_then(|properties| properties.get(key)), schema.get("additionalProperties")) {
-                        (Some(property), _) => self.check(value, property, path),
-                        (None, Some(property)) => self.check(value, property, path),
-                        (None, None) => {
-                            path.pop();
-                            let names = properties.into_iter().flatten().map(|(name, _)| name.as_str());
-                            self.unknown_field(path, key, value, names);
-                            continue;
-                        }
-                    }
-                    path.pop();
+                    let Some(field) = form.field(key) else {
+                        let names = form.properties.iter().map(|(name, _)| name.as_str());
+                        self.unknown_field(way, key, value, names);
+                        continue;
+                    };
+                    way.push(Way::Field(key));
+                    self.check(value, field, way);
+                    way.pop();
                 }
-                for name in schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str) {
+                for name in &form.required {
                     if object.get_str(name).is_none_or(Node::is_null) {
-                        self.add(path, format!("`{name}` is missing"));
+                        self.add(way, format!("`{name}` is missing"));
                     }
                 }
-                self.check_count(object.len(), schema, "maxProperties", "entries", path);
+                self.check_count(object.len(), form.max_properties, "entries", way);
             }
             View::Array(array) => {
-                self.check_count(array.len(), schema, "maxItems", "elements", path);
-                if (array.len() as u64) < schema["minItems"].as_u64().unwrap_or_default() {
-                    self.add(path, "must not be empty".to_owned());
+                self.check_count(array.len(), form.max_items, "elements", way);
+                if (array.len() as u64) < form.min_items {
+                    self.add(way, "must not be empty".to_owned());
                 }
                 for (index, element) in array.iter().enumerate() {
-                    path.push(Step::Index(index));
-                    self.check(element, &schema["items"], path);
-                    path.pop();
+                    way.push(Way::Index(index));
+                    self.check(element, form.items.as_deref().unwrap_or(&form::ANYTHING), way);
+                    way.pop();
                 }
             }
             View::Str(text) => {
-                let length = text.chars().count();
-                self.check_count(length, schema, "maxLength", "characters", path);
-                if (length as u64) < schema["minLength"].as_u64().unwrap_or_default() {
-                    self.add(path, "must not be empty".to_owned());
+                // There are no more characters than bytes.
+                if form.max_length.is_some_and(|most| text.len() as u64 > most) {
+                    self.check_count(text.chars().count(), form.max_length, "characters", way);
                 }
-                if let Some(words) = schema["enum"].as_array() {
-                    let words: Vec<&str> = words.iter().filter_map(Value::as_str).collect();
-                    if !words.contains(&text) {
-                        let theirs = advice::of_word(path, text);
-                        let hint = theirs.or_else(|| portal_expr::nearest(text, words.iter().copied()));
-                        let hint = hint.map(|word| format!(", did you mean `{word}`?")).unwrap_or_default();
-                        self.add(path, format!("`{text}` is none of {}{hint}", words.join(", ")));
-                    }
+                if text.chars().take(form.min_length).count() < form.min_length {
+                    self.add(way, "must not be empty".to_owned());
+                }
+                if let Some(words) = form.words.as_ref().filter(|words| !words.iter().any(|word| word == text)) {
+                    let theirs = advice::of_word(&steps(way), text);
+                    let hint = theirs.or_else(|| portal_expr::nearest(text, words.iter().map(String::as_str)));
+                    let hint = hint.map(|word| format!(", did you mean `{word}`?")).unwrap_or_default();
+                    self.add(way, format!("`{text}` is none of {}{hint}", words.join(", ")));
                 }
             }
             View::Int(number) => {
-                let bound = |name| schema[name].as_f64();
-                let (least, most) = (bound("minimum"), bound("maximum"));
+                let (least, most) = (form.minimum, form.maximum);
                 if least.is_some_and(|least| (number as f64) < least) || most.is_some_and(|most| number as f64 > most) {
                     let range = (least.unwrap_or(f64::MIN), most.unwrap_or(f64::MAX));
-                    self.add(path, format!("{number} is not between {} and {}", range.0, range.1));
+                    self.add(way, format!("{number} is not between {} and {}", range.0, range.1));
                 }
             }
             _ => {}
         }
     }
 
-    fn check_count(&mut self, count: usize, schema: &Value, bound: &str, what: &str, path: &[Step]) {
-        if let Some(most) = schema[bound].as_u64()
-            && count as u64 > most
-        {
-            self.add(path, format!("may have at most {most} {what}, has {count}"));
+    fn check_count(&mut self, count: usize, most: Option<u64>, what: &str, way: &[Way<'_>]) {
+        if let Some(most) = most.filter(|most| count as u64 > *most) {
+            self.add(way, format!("may have at most {most} {what}, has {count}"));
         }
     }
 
     fn unknown_field<'n>(
         &mut self,
-        path: &mut Vec<Step>,
+        way: &[Way<'_>],
         key: &str,
         value: Node<'_>,
         names: impl Iterator<Item = &'n str> + Clone,
@@ -273,27 +283,41 @@ impl Loader {
                 (key, advice.or_else(|| nearest().map(|name| format!(", did you mean `{name}`?"))))
             }
         };
-        path.push(Step::Field(written.to_owned()));
-        self.add(path, format!("unknown field `{key}`{}", hint.unwrap_or_default()));
-        path.pop();
+        let way = [way, &[Way::Field(written)]].concat();
+        self.add(&way, format!("unknown field `{key}`{}", hint.unwrap_or_default()));
     }
 
     fn problem(&mut self, path: &[&str], message: String) {
-        let path: Vec<Step> = path.iter().map(|name| Step::Field((*name).to_owned())).collect();
-        self.add(&path, message);
+        let way: Vec<Way<'_>> = path.iter().map(|name| Way::Field(name)).collect();
+        self.add(&way, message);
     }
 
-    fn add(&mut self, path: &[Step], message: String) {
+    fn add(&mut self, way: &[Way<'_>], message: String) {
         self.problems.push(Diagnostic {
             rule: self.rule.clone(),
             origin: self.origin.clone(),
             level: Level::Error,
-            field: self.base.iter().chain(path).cloned().collect(),
+            field: self.base.iter().cloned().chain(steps(way)).collect(),
             message,
             excerpt: None,
             awaits_kind: false,
         });
     }
+}
+
+fn steps(way: &[Way<'_>]) -> Vec<Step> {
+    let step = |step: &Way<'_>| match step {
+        Way::Field(name) => Step::Field((*name).to_owned()),
+        Way::Index(index) => Step::Index(*index),
+    };
+    way.iter().map(step).collect()
+}
+
+/// What sort of rule it is, if it says so.
+pub fn category(text: Option<Node<'_>>) -> Option<Arc<str>> {
+    let text = text.and_then(Node::as_str)?.trim();
+    let end = text.char_indices().nth(CATEGORY_LENGTH).map_or(text.len(), |(end, _)| end);
+    Some(text[..end].trim_end()).filter(|text| !text.is_empty()).map(Arc::from)
 }
 
 fn no_name(name: Option<Node<'_>>) -> String {
@@ -313,8 +337,7 @@ fn unexpected(node: Node<'_>, expected: &str) -> String {
 }
 
 fn schema_of(kind: &str) -> Value {
-    let definition = portal_crds::definitions().into_iter().find(|definition| definition.spec.names.kind == kind);
-    let version = definition.and_then(|definition| definition.spec.versions.into_iter().next());
+    let version = portal_crds::definition(kind).and_then(|definition| definition.spec.versions.into_iter().next());
     let schema = version.and_then(|version| version.schema).and_then(|schema| schema.open_api_v3_schema);
     serde_json::to_value(schema).unwrap_or_default()
 }
@@ -357,7 +380,34 @@ fn article(expected: &str) -> &'static str {
 mod tests {
     use expect_test::expect;
 
-    use crate::testing::rules;
+    use crate::{manifest::Manifest, rule::file, testing::rules};
+
+    #[test]
+    fn a_rule_has_the_category_that_it_says() {
+        let sources = |text: &str| {
+            let file = file::read(&Manifest::new("rules.yaml", text.as_bytes()));
+            assert_eq!(file.problems.iter().map(ToString::to_string).collect::<Vec<_>>(), Vec::<String>::new());
+            file.sources
+        };
+        let object = |annotations: &str| {
+            let text = format!(
+                "{{apiVersion: portal.io/v1alpha1, kind: PortalClusterRule, metadata: {{name: a, annotations: {{{annotations}}}}}, \
+                 spec: {{match: {{gvk: [{{kind: Pod}}]}}, rule: spec.hostPID}}}}"
+            );
+            sources(&text).swap_remove(0)
+        };
+        assert_eq!(object("portal.io/category: ' Pod Security '").category.as_deref(), Some("Pod Security"));
+        assert_eq!(object("portal.io/category: ' ', a: b").category, None);
+        let long = "ä".repeat(200);
+        assert_eq!(object(&format!("portal.io/category: {long}")).category.as_deref(), Some(&long[..200]));
+        let plain = |category: &str| {
+            sources(&format!("name: a\n{category}match: {{gvk: [{{kind: Pod}}]}}\nrule: spec.hostPID\n")).swap_remove(0)
+        };
+        assert_eq!(plain("category: Network\n").category.as_deref(), Some("Network"));
+        assert_eq!(plain("").category, None);
+        // Whoever tells of a rule must learn of another category.
+        assert_ne!(plain("category: Network\n").version(), plain("").version());
+    }
 
     #[test]
     fn a_rule_runs_in_admission_and_audit_and_acts_on_the_network_too() {

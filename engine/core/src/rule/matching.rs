@@ -83,6 +83,11 @@ impl Matching {
         })
     }
 
+    /// Whether labels of the object decide.
+    pub(crate) fn reads_labels(&self) -> bool {
+        self.label_selector.is_some()
+    }
+
     pub(crate) fn verdict(&self, event: &Event<'_>, judged: &JudgedKind) -> Verdict {
         let fits = self.fits_request(event) && self.fits_namespace(event) && self.fits_object(event, judged);
         if !fits || self.exceptions.iter().any(|exception| exception.covers(event)) {
@@ -93,6 +98,11 @@ impl Matching {
             // An object that is in no namespace has no labels of a namespace that could fit.
             Some(_) => event.namespace.map_or(Verdict::Differs, |_| Verdict::AskNamespace),
         }
+    }
+
+    /// When its exceptions end: nothing for one that has no end.
+    pub(crate) fn ends(&self) -> impl Iterator<Item = Option<Moment>> + '_ {
+        self.exceptions.iter().map(|exception| exception.until)
     }
 
     fn fits_request(&self, event: &Event<'_>) -> bool {

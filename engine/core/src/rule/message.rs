@@ -52,9 +52,10 @@ const MAX_VALUE: usize = 256;
 pub(crate) const MAX_EXPRESSIONS: usize = 16;
 
 impl Message {
-    /// Compiles a message. Its expressions can use the variables that the rule declares.
+    /// Compiles a message. Its expressions can use the variables that the rule declares; some of them may have been compiled with it.
     pub(crate) fn compile(
         text: &str,
+        inserted: Vec<Option<Box<dyn Expression>>>,
         declarations: &str,
         schema: &Schema,
         engine: &dyn ExpressionEngine,
@@ -64,6 +65,7 @@ impl Message {
         }
         let mut parts = Vec::new();
         let mut rest = text;
+        let mut inserted = inserted.into_iter();
         while let Some(open) = rest.find("{{") {
             let offset = text.len() - rest.len() + open;
             let inside = &rest[open + 2..];
@@ -71,8 +73,13 @@ impl Message {
             if open > 0 {
                 parts.push(Part::Words(rest[..open].to_owned()));
             }
-            let expression = compile_behind(declarations, &inside[..close], schema, engine);
-            parts.push(Part::Expression(expression.map_err(MessageError::Expression)?));
+            let expression = match inserted.next().flatten() {
+                Some(expression) => Inserted { expression, declared_calls: 0 },
+                None => {
+                    compile_behind(declarations, &inside[..close], schema, engine).map_err(MessageError::Expression)?
+                }
+            };
+            parts.push(Part::Expression(expression));
             rest = &inside[close + 2..];
         }
         if !rest.is_empty() {
@@ -138,6 +145,19 @@ impl Message {
         }
         (shorten(&harmless(&message), MAX_MESSAGE), panic)
     }
+}
+
+/// The texts of a message's expressions, up to what is wrong with it.
+pub(crate) fn expressions(text: &str) -> Vec<&str> {
+    let mut found = Vec::new();
+    let mut rest = text;
+    while let Some(open) = rest.find("{{").filter(|_| found.len() < MAX_EXPRESSIONS) {
+        let inside = &rest[open + 2..];
+        let Some(close) = end_of_expression(inside) else { break };
+        found.push(&inside[..close]);
+        rest = &inside[close + 2..];
+    }
+    found
 }
 
 /// Compiles an expression that may use variables. One that uses none is compiled without them, so that nobody works them out.

@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+use std::sync::Arc;
 
 use portal_crds::RuleSpec;
 
@@ -44,19 +45,50 @@ pub struct RuleSource {
     pub base: Vec<Step>,
     /// The generation of the object, 0 for a file.
     pub generation: i64,
+    /// What sort of rule it is, for those who read reports: its annotation [`CATEGORY`], or `category` in the form of files.
+    pub category: Option<Arc<str>>,
     /// What it says.
     pub spec: RuleSpec,
 }
 
+/// The annotation of a rule that says what sort of rule it is.
+pub const CATEGORY: &str = "portal.io/category";
+
 impl RuleSource {
     /// What tells this version of the rule from others of its name: of an object its uid and generation, of a file what the rule says.
-    /// Two engines that have the same version of a rule judge alike.
+    /// Two engines that have the same version of a rule judge alike, and tell of it alike: an annotation changes no generation, so the
+    /// category is a part of the version.
     pub fn version(&self) -> String {
-        match &self.origin {
-            Origin::Cluster { uid } => format!("{uid}/{}", self.generation),
-            Origin::File { .. } => {
+        match (&self.origin, &self.category) {
+            (Origin::Cluster { uid }, None) => format!("{uid}/{}", self.generation),
+            (Origin::Cluster { uid }, Some(category)) => format!("{uid}/{}/{category}", self.generation),
+            (Origin::File { .. }, category) => {
+                // Named one by one, so that none is forgotten. The two that are long are taken as they are.
+                let RuleSpec {
+                    enabled,
+                    severity,
+                    mode,
+                    enforcement_action,
+                    matching,
+                    rule,
+                    message,
+                    alert,
+                    actions,
+                    exceptions,
+                } = &self.spec;
+                let rest = (
+                    enabled,
+                    severity,
+                    mode,
+                    enforcement_action,
+                    matching,
+                    alert,
+                    actions,
+                    exceptions,
+                    category.as_deref(),
+                );
                 let mut hasher = DefaultHasher::new();
-                serde_json::to_string(&self.spec).unwrap_or_default().hash(&mut hasher);
+                (rule, message, serde_json::to_string(&rest).unwrap_or_default()).hash(&mut hasher);
                 format!("{:016x}", hasher.finish())
             }
         }

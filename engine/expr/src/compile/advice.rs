@@ -5,6 +5,7 @@ use crate::{
     ast::{Binary, Id, Kind as Syntax},
     error::Error,
     habits,
+    print::written,
     schema::{ObjectId, Shape},
     types::Type,
     value::Network,
@@ -22,7 +23,7 @@ impl<'s> Compiler<'s> {
                 Some(format!(": write `({value} ?? {default})` to give it a value where it is missing"))
             }
             Binary::Or { .. } | Binary::And { .. } => self.alternative(left, right),
-            Binary::Add if left.1.is_array() && right.1.is_array() => {
+            Binary::Add if [left.1, right.1].into_iter().all(|side| side.is_array() || side.is_unknown()) => {
                 Some(format!(": write `concat({}, {})`", self.shown(left.0), self.shown(right.0)))
             }
             Binary::Subtract if left.1.is_array() && right.1.is_array() => {
@@ -191,22 +192,31 @@ impl<'s> Compiler<'s> {
     }
 
     /// The map that a text such as `app=web` stands for.
-    pub(super) fn map_meant(&self, wanted: Type, id: Id) -> Option<String> {
+    pub(super) fn hint_of_map(&self, wanted: Type, id: Id) -> Option<String> {
         let Syntax::Text(text) = self.tree.kind(id) else { return None };
-        let pairs = text
-            .split(',')
-            .map(|pair| pair.split_once('=').map(|(key, value)| (key.trim(), value.trim_start_matches('=').trim())));
-        let pairs: Vec<(&str, &str)> = pairs.collect::<Option<_>>()?;
-        // `app!=web` is no pair.
-        if pairs.iter().any(|(key, _)| key.ends_with('!')) {
-            return None;
-        }
-        let written: Vec<String> = pairs.iter().map(|(key, value)| format!("{key:?}: {value:?}")).collect();
-        wanted.is_map().then(|| format!(": write `{{{}}}`", written.join(", ")))
+        map_meant(text).filter(|_| wanted.is_map()).map(|map| format!(": write `{map}`"))
     }
 
     /// What is wrong with a predicate over a map, and how it goes through the keys.
     pub(super) fn predicate_over_map(&self, at: u32, name: &'s str, map: Id, body: Option<Id>) -> Error {
+        let is_entry = |part: &str| matches!(part, "key" | "value");
+        let names_entry = |id: Id| match self.tree.kind(id) {
+            Syntax::Pointer(part) => is_entry(part),
+            Syntax::Member { property, .. } => {
+                matches!(self.tree.kind(*property), Syntax::Text(part) if is_entry(part))
+            }
+            _ => false,
+        };
+        // Whoever names neither may mean either.
+        if let Some(body) = body.filter(|body| !self.has(*body, names_entry)) {
+            let body = Some(written(self.tree, body)).filter(|body| body.len() <= habits::MAX_SHOWN);
+            let (map, body) = (self.brief(map), body.unwrap_or_else(|| "…".to_owned()));
+            let message = format!(
+                "`{name}` goes through a list, and this is map: write `{name}(values({map}), {body})` for its values, or \
+                 `{name}(keys({map}), {body})` for its keys"
+            );
+            return self.error(at, message);
+        }
         let ours = body.and_then(|body| habits::over_keys(self.tree, name, map, body));
         let map = self.brief(map);
         let ours = ours.unwrap_or_else(|| format!("{name}(keys({map}), …)"));
@@ -245,4 +255,15 @@ impl<'s> Compiler<'s> {
         }
         Err(self.error(self.at(id), format!("unknown name `{name}`: text is put in quotes, write `{name:?}`")))
     }
+}
+
+/// The map that a text such as `app=web,tier=front` stands for, as it is written in an expression.
+pub fn map_meant(text: &str) -> Option<String> {
+    let pairs = text.split(',').map(|pair| {
+        let (key, value) = pair.split_once('=')?;
+        // `app!=web` is no pair.
+        let pair = (key.trim(), value.trim_start_matches('=').trim());
+        (!key.ends_with('!')).then(|| format!("{:?}: {:?}", pair.0, pair.1))
+    });
+    Some(format!("{{{}}}", pairs.collect::<Option<Vec<String>>>()?.join(", ")))
 }

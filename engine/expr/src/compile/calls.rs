@@ -42,7 +42,9 @@ impl<'s> Compiler<'s> {
             Err(refusal) => {
                 let argument = refusal.argument.and_then(|argument| arguments.get(argument));
                 let at = argument.map_or(at, |argument| self.at(*argument));
-                return Err(self.error(at, refusal.message));
+                let is_amount = refusal.argument.and_then(|argument| kinds.get(argument)) == Some(&Type::QUANTITY);
+                let hint = if is_amount && !self.strict { part_of_version(Type::QUANTITY, builtin.name) } else { "" };
+                return Err(self.error(at, format!("{}{hint}", refusal.message)));
             }
         };
         self.refuse_either_arguments(builtin, &kinds, arguments, &typed)?;
@@ -55,6 +57,8 @@ impl<'s> Compiler<'s> {
         }
         let may_be_nil = builtin.may_give_nil(&kinds);
         let has_nil = builtin.gives != Gives::Type && knowns.iter().any(|known| known.has_nil);
+        // Keys are texts, which Go's checker does not know.
+        let kind = if builtin.name == "keys" && !self.strict { Type::TEXT.array() } else { kind };
         // The largest of amounts is one.
         let is_amount = matches!(builtin.name, "max" | "min") && knowns.iter().all(Known::has_quantities);
         let kind = if is_amount && !self.strict { Type::QUANTITY } else { kind };
@@ -76,6 +80,7 @@ impl<'s> Compiler<'s> {
         let known = Known { has_nil, may_be_nil: may_be_nil || self.strict && known.may_be_nil, ..known };
         let op = Op { kind: Kind::Builtin { builtin, arguments: ops.into() }, at };
         self.refuse_failing(&op)?;
+        self.refuse_failing_default(builtin, arguments, &op)?;
         self.refuse_swapped(builtin, arguments, &op)?;
         self.read_constants(Typed { op, known })
     }
@@ -338,8 +343,9 @@ impl<'s> Compiler<'s> {
         let kind = typed.known.kind;
         // As in Go, nil is a map of nothing.
         let is_map = kind.is_map() || kind.is_nil();
-        if !(kind.is_unknown() || wanted.is_unknown() || kind == wanted || is_map && wanted.is_map()) {
-            let hint = self.map_meant(wanted, id).or_else(|| self.argument_meant(function, parameter, id, kind));
+        let is_told = parameter.takes_text && matches!(typed.op.kind, Kind::Constant(Constant::Text(_)));
+        if !(kind.is_unknown() || wanted.is_unknown() || kind == wanted || is_map && wanted.is_map() || is_told) {
+            let hint = self.hint_of_map(wanted, id).or_else(|| self.argument_meant(function, parameter, id, kind));
             let hint = hint.filter(|_| !self.strict).unwrap_or_default();
             let message =
                 format!("`{}` of `{}` must be {wanted}, and this is {kind}{hint}", parameter.name, function.name);
@@ -425,10 +431,11 @@ impl<'s> Compiler<'s> {
     }
 }
 
-/// How to ask for a number of a version, which has no fields.
+/// How to ask for a number of a version, or of an amount, which have no fields.
 pub(super) fn part_of_version(kind: Type, name: &str) -> &'static str {
     match (kind, name) {
         (Type::VERSION, "major" | "minor" | "patch") => ": write `… in \"1.x\"`, or `… < \"2\"`",
+        (Type::QUANTITY, _) => ": it is compared as it is, `… > \"1Gi\"`",
         _ => "",
     }
 }

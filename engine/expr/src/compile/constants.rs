@@ -35,7 +35,7 @@ impl<'s> Compiler<'s> {
         }
         let arena = Arena::new();
         let machine = Machine::new(&arena, &LIMITS, Moment::default(), false);
-        let Some(Err(failure)) = constant(&machine, op) else { return Ok(()) };
+        let Some(Err(failure)) = constant(&machine, op, false) else { return Ok(()) };
         if failure.exceeded().is_some() {
             return Ok(());
         }
@@ -45,6 +45,44 @@ impl<'s> Compiler<'s> {
         };
         let separator = if hint.is_empty() { "" } else { ": " };
         Err(self.error(op.at, format!("this always fails, because {failure}{separator}{hint}")))
+    }
+
+    /// Refuses `int(x ?? "")`, which fails wherever `x` is missing.
+    pub(super) fn refuse_failing_default(&self, builtin: &Builtin, arguments: &[Id], op: &Op) -> Result<(), Error> {
+        let Some(mut id) = arguments.first().copied().filter(|_| !self.strict) else { return Ok(()) };
+        let Some(readable) = builtin.readable() else { return Ok(()) };
+        let (first, second) = loop {
+            id = match self.tree.kind(id) {
+                Syntax::Binary(Binary::Coalesce, first, second) => break (*first, *second),
+                Syntax::Chain(inner) => *inner,
+                Syntax::Builtin { arguments, .. } if !arguments.is_empty() => arguments[0],
+                _ => return Ok(()),
+            };
+        };
+        let text = self.shown(first);
+        // Whoever asks for it elsewhere may have seen to it.
+        let is_other = |other: &Id| *other != first && self.shown(*other) == text;
+        if !matches!(self.tree.kind(first), Syntax::Member { .. }) || self.members().any(|other| is_other(&other)) {
+            return Ok(());
+        }
+        let arena = Arena::new();
+        let machine = Machine::new(&arena, &LIMITS, Moment::default(), false);
+        let Some(Err(failure)) = constant(&machine, op, true) else { return Ok(()) };
+        if failure.exceeded().is_some() {
+            return Ok(());
+        }
+        let message = format!(
+            "this fails where `{text}` is missing, because {failure}: write `?? {readable}` in the place of `?? {}`, or \
+             `{text} != nil && …` to leave out what has none",
+            self.shown(second)
+        );
+        Err(self.error(op.at, message))
+    }
+
+    /// The fields that are read, wherever.
+    fn members(&self) -> impl Iterator<Item = Id> {
+        let ids = (0..self.tree.nodes.len() as u32).map(Id);
+        ids.filter(|id| matches!(self.tree.kind(*id), Syntax::Member { .. }))
     }
 
     /// Refuses a pattern where the text belongs: `glob("prod-*", name)`.
@@ -91,6 +129,36 @@ impl<'s> Compiler<'s> {
         self.warn(at, format!("texts are compared letter by letter, so that {example}: {way_out}"));
     }
 
+    /// What is meant by an order of a text that may be missing, and is a version or a date by what it is compared with.
+    pub(super) fn order_meant(
+        &self,
+        operator: Binary,
+        (left_id, left): (Id, &Typed<'s>),
+        (right_id, right): (Id, &Typed<'s>),
+    ) -> Option<String> {
+        let sign = name_of(operator);
+        let meant = |id: Id, typed: &Typed<'s>, other: Id, other_typed: &Typed<'s>| {
+            if typed.known.kind != Type::TEXT {
+                return None;
+            }
+            let (text, other) = (self.shown(id), self.shown(other));
+            match &other_typed.op.kind {
+                Kind::Constant(Constant::Text(constant)) if look_of(constant) == Some(Look::Version) => {
+                    Some((format!("isSemver({text})"), format!("semver({text})"), format!("semver({other})")))
+                }
+                _ if other_typed.known.kind == Type::TIME => {
+                    Some((format!("{text} != nil"), format!("date({text})"), other))
+                }
+                _ => None,
+            }
+        };
+        if let Some((asked, one, other)) = meant(left_id, left, right_id, right) {
+            return Some(format!("{asked} && {one} {sign} {other}"));
+        }
+        let (asked, one, other) = meant(right_id, right, left_id, left)?;
+        Some(format!("{asked} && {other} {sign} {one}"))
+    }
+
     /// What a text in quotes is meant to be beside a value that is no text.
     pub(super) fn unquoted_constant(&self, text: Id, beside: Type) -> Option<String> {
         let Syntax::Text(text_value) = self.tree.kind(text) else { return None };
@@ -105,13 +173,15 @@ impl<'s> Compiler<'s> {
     }
 }
 
-/// The value of an operation that depends on nothing, or how it fails. None if it depends on something.
-fn constant<'a>(machine: &Machine<'a>, op: &'a Op) -> Option<Result<Value<'a>, Failure>> {
+/// The value of an operation that depends on nothing, or how it fails. None if it depends on something. Where everything is missing, what stands in
+/// for it counts.
+fn constant<'a>(machine: &Machine<'a>, op: &'a Op, is_missing: bool) -> Option<Result<Value<'a>, Failure>> {
     let values = |ops: &'a [Op]| -> Option<Result<Vec<Value<'a>>, Failure>> {
-        ops.iter().map(|op| constant(machine, op)).collect()
+        ops.iter().map(|op| constant(machine, op, is_missing)).collect()
     };
     match &op.kind {
         Kind::Constant(constant) => Some(Ok(constant.value())),
+        Kind::Coalesce { second, .. } if is_missing => constant(machine, second, is_missing),
         Kind::Array(elements) => Some(values(elements)?.and_then(|values| machine.list(&values))),
         Kind::Builtin { builtin, arguments } if builtin.name != "now" => {
             Some(values(arguments)?.and_then(|values| builtin.call(machine, &values)))

@@ -251,7 +251,24 @@ impl<'s> Compiler<'s> {
 
     /// Whether a field is filled in by then, rather than taken for something.
     fn is_filled_in(&self, field: Id) -> bool {
-        self.last_name(field).is_some_and(|name| !self.schema.is_meant(name))
+        let Syntax::Member { base, .. } = self.tree.kind(field) else { return false };
+        let (Some(name), Some(form)) = (self.last_name(field), self.form_of(*base)) else { return false };
+        let is_filled_in = |form: &Form<'s>| {
+            let meant = form.object().map(|id| self.schema.meant(&self.schema.object(id).name, name));
+            match meant {
+                None => false,
+                Some(None) => true,
+                Some(Some(meant)) => meant.filled_in.is_some_and(|owner| self.is_owned_by(*base, owner)),
+            }
+        };
+        form.alternatives().iter().all(is_filled_in)
+    }
+
+    /// Whether something is a field of an object of this name, and of no other.
+    fn is_owned_by(&self, id: Id, owner: &str) -> bool {
+        let Syntax::Member { base, .. } = self.tree.kind(id) else { return false };
+        let Some(form) = self.form_of(*base) else { return false };
+        form.alternatives().iter().all(|form| form.object().is_some_and(|id| self.schema.object(id).name == owner))
     }
 
     /// Warns of `replicas ?? 0`, where Kubernetes takes what is missing for something else.

@@ -85,7 +85,7 @@ impl<'s> Compiler<'s> {
     }
 
     /// Whether a list is asked whether there is anything in it.
-    fn is_emptiness_asked(&self, shown: &str) -> bool {
+    pub(super) fn is_emptiness_asked(&self, shown: &str) -> bool {
         let tree = self.tree;
         tree.nodes.iter().any(|node| match &node.kind {
             Syntax::Binary(Binary::Equal | Binary::NotEqual, left, right) => {

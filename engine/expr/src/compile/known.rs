@@ -70,6 +70,11 @@ impl<'s> Known<'s> {
     }
 
     /// Whether it is a list of amounts.
+    /// Whether it is a map of quantities, such as the limits of a container.
+    pub(super) fn maps_quantities(&self) -> bool {
+        self.kind.is_map() && matches!(self.form.element(), Form::Plain(Type::QUANTITY))
+    }
+
     pub(super) fn has_quantities(&self) -> bool {
         self.kind.is_array() && matches!(self.form.element(), Form::Plain(Type::QUANTITY))
     }

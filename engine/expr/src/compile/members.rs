@@ -41,6 +41,7 @@ impl<'s> Compiler<'s> {
         if let (Syntax::Member { base, property, optional, .. }, true) = (tree.kind(id), links.is_empty()) {
             let base_id = *base;
             let base = self.node(base_id)?;
+            self.note_index(id, (base_id, &base), *property);
             return self.element(self.at(id), (base_id, base), *property, *optional);
         }
         if self.strict && links.len() > MAX_HEIGHT {
@@ -66,14 +67,17 @@ impl<'s> Compiler<'s> {
             let object = typed.known.form.object();
             let following = names.get(index..).unwrap_or_default();
             self.refuse_habitual_field(link, &typed, name, following)?;
-            let field = if self.strict {
+            typed = if self.strict {
                 self.strict_field(self.at(link), typed, name, optional, method)?
             } else {
                 self.member_field(link, typed, name, following)?
             };
-            typed = self.settled(link, field);
+            self.settle(link, &mut typed);
             self.note_fallback(link, object, owner);
             self.note_filled(link, object);
+            self.note_open_list(link, name, object);
+            self.note_remainder(link, name, object);
+            self.note_siblings(link, name, object);
             owner = object;
         }
         Ok(self.with_default(id, typed))
@@ -221,6 +225,8 @@ impl<'s> Compiler<'s> {
             // A field of an empty map is nil, as one of nothing is.
             Kind::Path { base, keys, missing: Missing::Nil | Missing::EmptyMap } => {
                 let mut keys = Vec::from(keys);
+                // It is a slice again right away.
+                keys.reserve_exact(1);
                 keys.push(key);
                 Kind::Path { base, keys: keys.into(), missing }
             }

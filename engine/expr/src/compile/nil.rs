@@ -1,8 +1,6 @@
 //! What may be missing. A rule that compiles cannot fail because something is: where nothing can be done with nil, and where an
 //! answer without a value would be a hole in the rule, its author has to say what is meant.
 
-use std::collections::HashSet;
-
 use super::{
     Compiler, Typed,
     form::{Form, Member},
@@ -58,6 +56,13 @@ impl<'s> Compiler<'s> {
             );
             return self.error(operand.op.at, message);
         }
+        if given == text && self.is_compared_with_itself(id, &text) {
+            // What is missing is not what is made of another value.
+            return self.error(
+                operand.op.at,
+                format!("`{text}` may be missing: write `{text} != nil && …` to leave out what has none"),
+            );
+        }
         let asked = match given == text {
             true => format!("{text} != nil && …"),
             false => format!("let x = {given}; x != nil && …"),
@@ -66,6 +71,15 @@ impl<'s> Compiler<'s> {
             "`{text}` may be missing: write `{replaced}` to give it a value, or `{asked}` to leave out what has none"
         );
         self.error(operand.op.at, message)
+    }
+
+    /// Whether something is compared with what is made of it: `x != lower(x)`.
+    fn is_compared_with_itself(&self, id: Id, text: &str) -> bool {
+        let is_it = |one: Id, other: Id| one != id && self.is_within(id, other) && self.shown(one) == text;
+        self.tree.nodes.iter().any(|node| match node.kind {
+            Syntax::Binary(Binary::Equal | Binary::NotEqual, left, right) => is_it(left, right) || is_it(right, left),
+            _ => false,
+        })
     }
 
     /// Something that is read, with what counts where it is missing.
@@ -94,6 +108,10 @@ impl<'s> Compiler<'s> {
         }
         let (text, sign) = (self.shown(id), name_of(operator));
         let (left_text, right_text) = (self.shown(left_id), self.shown(right_id));
+        if let Some(advice) = self.order_meant(operator, (left_id, left), (right_id, right)) {
+            let message = format!("`{text}` may be missing, and texts are compared letter by letter: write `{advice}`");
+            return Err(self.error(operand.op.at, message));
+        }
         let default = match other.known.kind {
             _ if operand.known.kind == Type::QUANTITY => "\"0\"",
             _ if operand.known.kind == Type::VERSION => "semver(\"0\")",
@@ -252,6 +270,7 @@ impl<'s> Compiler<'s> {
             );
             return self.warn(at, message);
         }
+        self.warn_of_no_range(at, operator, (left_id, left), right_id);
         let is_equal = operator == Binary::Equal && right.known.may_be_nil && !self.is_asked(right_id);
         let is_listed = matches!(self.tree.kind(right_id), Syntax::Array(_));
         let is_in = operator == Binary::In && right.known.has_nil && !is_listed;
@@ -280,6 +299,25 @@ impl<'s> Compiler<'s> {
              to leave out what has neither"
         );
         self.warn(at, message);
+    }
+
+    /// Warns of `x not in 1..5` where `x` may be missing: what is missing is in no range, and whoever leaves it out is refused.
+    fn warn_of_no_range(&mut self, at: u32, operator: Binary, (left_id, left): (Id, &Typed<'s>), right_id: Id) {
+        let is_range = matches!(self.tree.kind(right_id), Syntax::Binary(Binary::Range, ..));
+        let is_in = operator == Binary::In && is_range && left.known.may_be_nil && !self.strict;
+        if !is_in || self.is_asked(left_id) || self.is_claimed(left_id, right_id) {
+            return;
+        }
+        let text = self.shown(left_id);
+        let whole = match self.is_negated(at) {
+            true => format!("{text} not in {}", written(self.tree, right_id)),
+            false => "…".to_owned(),
+        };
+        let message = format!(
+            "`{text}` may be missing, and is in no range then, so that this is true: write `{text} != nil && {whole}` to leave out what has \
+             none, or `({text} == nil || {whole})` if it must be there"
+        );
+        self.warn(left.op.at, message);
     }
 
     /// Whether a field of what was looked up is compared with something else, and both may be missing or empty. The same field of both
@@ -339,69 +377,6 @@ impl<'s> Compiler<'s> {
                 _ => return false,
             };
         }
-    }
-
-    /// Whether the expression may be true because these two are equal, or one is in the other, rather than because they are not.
-    pub(super) fn is_claimed(&self, left: Id, right: Id) -> bool {
-        let tree = self.tree;
-        let mut declared: Vec<(&str, Id)> = Vec::new();
-        let mut rest = vec![(tree.root, true)];
-        let mut seen: HashSet<(u32, bool)> = HashSet::new();
-        while let Some((id, truth)) = rest.pop() {
-            // A variable may be named as often as one likes, also by others.
-            if !seen.insert((id.0, truth)) {
-                continue;
-            }
-            match tree.kind(id) {
-                Syntax::Binary(Binary::Equal | Binary::In, one, other) if (*one, *other) == (left, right) && truth => {
-                    return true;
-                }
-                Syntax::Binary(Binary::And { .. } | Binary::Or { .. }, one, other) => {
-                    rest.extend([(*one, truth), (*other, truth)]);
-                }
-                Syntax::Unary(Unary::Not { .. }, inner) => rest.push((*inner, !truth)),
-                Syntax::Binary(operator, one, other) => rest.extend(self.is_filled_if(*operator, *one, *other, truth)),
-                Syntax::Let { name, value, body } => {
-                    declared.push((name, *value));
-                    rest.push((*body, truth));
-                }
-                Syntax::Identifier(name) => {
-                    rest.extend(
-                        declared.iter().rev().find(|(known, _)| known == name).map(|(_, value)| (*value, truth)),
-                    );
-                }
-                Syntax::Conditional { yes, no, .. } => rest.extend([(*yes, truth), (*no, truth)]),
-                Syntax::Predicate(body) => rest.push((*body, truth)),
-                Syntax::Builtin { name: "any" | "filter" | "find" | "count", arguments } => {
-                    rest.extend(arguments.get(1).map(|body| (*body, truth)));
-                }
-                Syntax::Builtin { name: "none", arguments } => {
-                    rest.extend(arguments.get(1).map(|body| (*body, !truth)));
-                }
-                _ => {}
-            }
-        }
-        false
-    }
-
-    /// What has an element, or is there, if `len(x) > 0`, `count(…) != 0`, `find(…) != nil` and the like turn out so, and whether it has one.
-    fn is_filled_if(&self, operator: Binary, left: Id, right: Id, truth: bool) -> Option<(Id, bool)> {
-        let tree = self.tree;
-        let list = |id: Id| match tree.kind(id) {
-            Syntax::Builtin { name: "len", arguments } => arguments.first().copied(),
-            Syntax::Builtin { name: "count" | "find" | "filter", .. } | Syntax::Identifier(_) => Some(id),
-            _ => None,
-        };
-        let (one, other, is_left) =
-            list(left).map(|list| (list, right, true)).or_else(|| Some((list(right)?, left, false)))?;
-        let for_none = match tree.kind(other) {
-            Syntax::Nil => holds(operator, 0, 0),
-            Syntax::Array(elements) if elements.is_empty() => holds(operator, 0, 0),
-            Syntax::Integer(number) if is_left => holds(operator, 0, *number),
-            Syntax::Integer(number) => holds(operator, *number, 0),
-            _ => None,
-        };
-        for_none.map(|for_none| (one, for_none != truth))
     }
 
     /// Refuses `x == ""` where `x` may be missing: what is missing is not "", and whoever leaves the field out would pass.

@@ -95,6 +95,7 @@ impl<'s> Compiler<'s> {
         }
     }
 
+    #[inline(never)]
     fn connected(&mut self, first: Id, links: &[Link], class: Class) -> Result<Typed<'s>, Error> {
         let mark = self.present.len();
         let all: Vec<Id> = std::iter::once(first).chain(links.iter().map(|(.., right)| *right)).collect();
@@ -135,6 +136,7 @@ impl<'s> Compiler<'s> {
         Ok(Typed { op: Op { kind, at }, known })
     }
 
+    #[inline(never)]
     fn arithmetic(&mut self, first: Id, links: &[Link]) -> Result<Typed<'s>, Error> {
         let mut left_id = first;
         for (operator, at, right_id) in links {
@@ -154,6 +156,10 @@ impl<'s> Compiler<'s> {
             self.refuse_hidden(*right_id, &right)?;
             // A text that is no date yet is missing only after that.
             if is_unread(known.kind, right.known.kind) && !self.strict {
+                return Err(self.mismatch(*at, *operator, (first_id, &known), (*right_id, &right.known)));
+            }
+            // Lists are put together by a function, whatever may be missing.
+            if *operator == Binary::Add && !self.strict && (known.kind.is_array() || right.known.kind.is_array()) {
                 return Err(self.mismatch(*at, *operator, (first_id, &known), (*right_id, &right.known)));
             }
             let sign = name_of(*operator);
@@ -197,6 +203,7 @@ impl<'s> Compiler<'s> {
     }
 
     /// Operators whose operations lie within each other. Nobody chains many of these.
+    #[inline(never)]
     fn nested(&mut self, first: Id, links: &[Link]) -> Result<Typed<'s>, Error> {
         if let Some((_, at, _)) = links.get(MAX_NESTING) {
             return Err(self.error(*at, format!("nested too deeply: at most {MAX_NESTING} of these can be chained")));
@@ -208,49 +215,68 @@ impl<'s> Compiler<'s> {
         for (operator, at, right_id) in links {
             self.refuse_unquoted_text(*operator, left.known.kind, *right_id)?;
             let right = self.value(*right_id)?;
-            let (compared, right) = self.without_defaults(*operator, (left_id, left), (*right_id, right));
-            let (compared, right) = self.without_empty(*operator, compared, right);
-            left = compared;
-            left = match operator {
-                Binary::Coalesce => self.coalesce(*at, left, right),
-                Binary::Equal | Binary::NotEqual if self.is_emptiness((left_id, &left), (*right_id, &right)) => {
-                    self.emptiness(*at, *operator, (left_id, left), (*right_id, right))
-                }
-                _ => {
-                    self.refuse_hidden_operands(*operator, (left_id, &left), (*right_id, &right))?;
-                    if *operator == Binary::Range {
-                        self.require(left_id, &left, "0", |left| format!("({left})..{}", self.shown(*right_id)))?;
-                        self.require(*right_id, &right, "0", |right| format!("{}..({right})", self.shown(left_id)))?;
-                    }
-                    self.refuse_either(*operator, (left_id, &left), (*right_id, &right))?;
-                    self.refuse_either_subject(*at, *operator, (left_id, &left), *right_id)?;
-                    self.refuse_quoted_number(*operator, (left_id, &left), (*right_id, &right))?;
-                    self.require_order(*operator, (left_id, &left), (*right_id, &right))?;
-                    self.check_words(*operator, (left_id, &left), (*right_id, &right))?;
-                    self.require_text(*at, *operator, (left_id, &left), (*right_id, &right))?;
-                    self.require_number(*operator, (left_id, &left), (*right_id, &right))?;
-                    self.check_pattern(*at, *operator, (left_id, &left), (*right_id, &right))?;
-                    self.note_compared(*at, *operator, (left_id, &left), (*right_id, &right));
-                    let (left, right) = self.read_alike(*operator, (left_id, left), (*right_id, right))?;
-                    self.warn_of_default(*operator, (left_id, &left), (*right_id, &right));
-                    self.warn_of_truth_default(*operator, (left_id, &left), (*right_id, &right));
-                    self.warn_of_word_default(*at, *operator, (left_id, &left), (*right_id, &right));
-                    self.warn_of_either(*at, *operator, (left_id, &left), (*right_id, &right));
-                    self.warn_of_other_field(*operator, (left_id, &left), (*right_id, &right));
-                    self.warn_of_everything(*at, *operator, (left_id, &left), (*right_id, &right));
-                    self.warn_of_all_addresses(*at, *operator, left_id, *right_id);
-                    self.warn_of_letters(*at, *operator, (left_id, &left), (*right_id, &right));
-                    if !self.warn_of_equal_labels(*at, *operator, (left_id, &left), (*right_id, &right)) {
-                        self.warn_of_nothing_alike(*at, *operator, (left_id, &left), (*right_id, &right));
-                    }
-                    self.warn_of_wildcard(*at, *operator, (left_id, &left), (*right_id, &right));
-                    self.warn_of_reversal(*at, *operator, left_id, (*right_id, &right));
-                    self.relation(*at, *operator, (left_id, left), (*right_id, right))?
-                }
-            };
+            left = self.related(*at, *operator, (left_id, left), (*right_id, right))?;
             left_id = *right_id;
         }
         Ok(left)
+    }
+
+    /// Two values and what relates them. Apart from the operands, which may be relations themselves: its checks would take much of the
+    /// stack at every level.
+    #[inline(never)]
+    fn related(
+        &mut self,
+        at: u32,
+        operator: Binary,
+        (left_id, left): (Id, Typed<'s>),
+        (right_id, right): (Id, Typed<'s>),
+    ) -> Result<Typed<'s>, Error> {
+        let (left, right) = self.without_defaults(operator, (left_id, left), (right_id, right));
+        let (left, right) = self.without_empty(operator, left, right);
+        match operator {
+            Binary::Coalesce => return Ok(self.coalesce(at, left, right)),
+            Binary::Equal | Binary::NotEqual if self.is_emptiness((left_id, &left), (right_id, &right)) => {
+                return Ok(self.emptiness(at, operator, (left_id, left), (right_id, right)));
+            }
+            _ => {}
+        }
+        self.refuse_hidden_operands(operator, (left_id, &left), (right_id, &right))?;
+        if operator == Binary::Range {
+            self.require(left_id, &left, "0", |left| format!("({left})..{}", self.shown(right_id)))?;
+            self.require(right_id, &right, "0", |right| format!("{}..({right})", self.shown(left_id)))?;
+        }
+        self.refuse_either(operator, (left_id, &left), (right_id, &right))?;
+        self.refuse_either_subject(at, operator, (left_id, &left), right_id)?;
+        self.refuse_quoted_number(operator, (left_id, &left), (right_id, &right))?;
+        self.require_order(operator, (left_id, &left), (right_id, &right))?;
+        self.check_words(operator, (left_id, &left), (right_id, &right))?;
+        self.require_text(at, operator, (left_id, &left), (right_id, &right))?;
+        self.require_number(operator, (left_id, &left), (right_id, &right))?;
+        self.check_pattern(at, operator, (left_id, &left), (right_id, &right))?;
+        self.note_compared(at, operator, (left_id, &left), (right_id, &right));
+        let (left, right) = self.read_alike(operator, (left_id, left), (right_id, right))?;
+        self.warn_of_default(operator, (left_id, &left), (right_id, &right));
+        self.warn_of_truth_default(operator, (left_id, &left), (right_id, &right));
+        self.warn_of_word_default(at, operator, (left_id, &left), (right_id, &right));
+        self.warn_of_either(at, operator, (left_id, &left), (right_id, &right));
+        self.warn_of_other_field(operator, (left_id, &left), (right_id, &right));
+        self.warn_of_everything(at, operator, (left_id, &left), (right_id, &right));
+        self.warn_of_all_addresses(at, operator, left_id, right_id);
+        self.warn_of_unbounded(operator, (left_id, &left), (right_id, &right));
+        self.warn_of_letters(at, operator, (left_id, &left), (right_id, &right));
+        if !self.warn_of_equal_labels(at, operator, (left_id, &left), (right_id, &right)) {
+            self.warn_of_nothing_alike(at, operator, (left_id, &left), (right_id, &right));
+        }
+        self.warn_of_wildcard(at, operator, (left_id, &left), (right_id, &right));
+        self.warn_of_reversal(at, operator, left_id, (right_id, &right));
+        self.warn_of_loose_ends(at, operator, (left_id, &left), right_id);
+        let is_equality = matches!(operator, Binary::Equal | Binary::NotEqual);
+        if is_equality && left.known.maps_quantities() && right.known.maps_quantities() {
+            // By value, as each of them is.
+            let (left, right) = (by_value(left), by_value(right));
+            return self.relation(at, operator, (left_id, left), (right_id, right));
+        }
+        self.relation(at, operator, (left_id, left), (right_id, right))
     }
 
     fn coalesce(&self, at: u32, first: Typed<'s>, second: Typed<'s>) -> Typed<'s> {
@@ -442,6 +468,12 @@ fn quantified(operand: Typed<'_>) -> Op {
         kind if operand.known.kind == Type::QUANTITY => Op { kind: Kind::Quantity(Op { kind, at }.into()), at },
         kind => Op { kind, at },
     }
+}
+
+/// A map of amounts, as such.
+fn by_value(operand: Typed<'_>) -> Typed<'_> {
+    let at = operand.op.at;
+    Typed { op: Op { kind: Kind::Quantity(operand.op.into()), at }, known: operand.known }
 }
 
 /// Whether a text stands beside a time or a duration, and has to be read as one first.

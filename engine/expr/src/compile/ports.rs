@@ -83,6 +83,24 @@ impl<'s> Compiler<'s> {
         let (text, number_text) = (self.shown(id), self.shown(number));
         let (Some(field), true) = (self.last_name(number), has_name) else { return };
         let Some(base) = number_text.strip_suffix(field) else { return };
+        // What is beside a port is called by a name of its own, and the port is one of something else.
+        let is_beside = |id: Id| {
+            let text = self.shown(id);
+            matches!(self.tree.kind(id), Syntax::Member { .. })
+                && self.last_name(id).is_some_and(|name| text.strip_suffix(name) == Some(base))
+        };
+        if self.has(id, is_beside) {
+            let sign = if is_equal { "==" } else { "!=" };
+            let (named, port) = match self.way(id) {
+                Some(_) => (String::new(), text.clone()),
+                None => (format!("let port = {}; ", written(self.tree, id)), "port".to_owned()),
+            };
+            let message = format!(
+                "`{text}` may be the name of a port, which is no number: write `{named}type({port}) == \"int\" && {number_text} {sign} {port}` \
+                 to leave out what is told by its name"
+            );
+            return self.warn(at, message);
+        }
         let sign = if is_equal { "in" } else { "not in" };
         let message = format!(
             "`{text}` may be the name of a port, which is no number: write `{text} {sign} [{number_text}, {base}name]` for both"

@@ -50,6 +50,9 @@ impl<'s> Compiler<'s> {
             return Err(self.error(collection_at, format!("`{name}` goes through a list, and this is {kind}")));
         }
         self.refuse_count_of_all(at, predicate, *collection_id, &collection.known, others)?;
+        if predicate == Predicate::All {
+            self.note_of_all(*collection_id);
+        }
         let has_index = matches!(predicate, Predicate::Map | Predicate::Reduce);
         let item = self.item_of(&collection.known);
         let origin = collection.known.origin.clone();

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use expect_test::{Expect, expect};
 
-use crate::{ArgumentShape, Mode, Read, Segment, compile, compile_condition, testing::Pod};
+use crate::{ArgumentShape, Mode, Read, Segment, compile, compile_condition, compile_condition_and, testing::Pod};
 
 /// The mistake, or the warnings and facts.
 #[track_caller]
@@ -561,6 +561,33 @@ fn the_declarations_of_an_expression_can_stand_before_another() {
     assert_eq!(program.declarations(), r#"let a = container.args; let b = filter(a, # != "x\n"); "#);
     assert_eq!(pod.evaluate(&format!("{}\nb | join(',')", program.declarations())), "-v");
     assert_eq!(condition("container.privileged").declarations(), "");
+}
+
+#[test]
+fn what_stands_behind_declarations_is_what_it_is_with_them_as_text() {
+    let pod = Pod::new();
+    let rule =
+        "let args = container.args; let others = filter(args, # != \"x\"); len(others) > 0 && container.name != nil";
+    let behind = [
+        "others | join(',')",
+        "{\"n\": len(args)}",
+        "container.name",
+        "others.nope +",
+        "nope(args)",
+        "cluster.pods.list(args)",
+    ];
+    let (condition, compiled) = compile_condition_and(rule, &behind, &pod.schema, Mode::Rules).expect("it compiles");
+    assert_eq!(condition.declarations(), "let args = container.args; let others = filter(args, # != \"x\"); ");
+    for (text, program) in behind.iter().zip(&compiled) {
+        let Some(program) = program else { continue };
+        let as_text = pod.compile(&format!("{}\n{text}", condition.declarations())).expect("it compiles as text");
+        assert_eq!(format!("{:?}", program.facts().reads), format!("{:?}", as_text.facts().reads), "{text}");
+        assert_eq!(program.variables, as_text.variables, "{text}");
+        // Nothing of the rest of the rule is in it.
+        assert!(!format!("{:?}", program.root).contains("\"name\""), "{text}");
+    }
+    let is_compiled: Vec<bool> = compiled.iter().map(Option::is_some).collect();
+    assert_eq!(is_compiled, [true, true, false, false, false, false]);
 }
 
 #[test]

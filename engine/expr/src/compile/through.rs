@@ -215,6 +215,15 @@ impl<'s> Compiler<'s> {
             ));
         }
         let asked = if matches!(name, "exists" | "has") { " != nil" } else { "" };
+        // As others have it, the first argument says which kind is meant.
+        if let (true, [], [first, rest @ ..], Some(one)) = (is_got, before, arguments, calls.functions.first())
+            && let Syntax::Text(kind) = self.tree.kind(first.value)
+            && calls.results.contains_key(kind.as_ref())
+        {
+            let given: Vec<String> = rest.iter().map(|argument| self.shown(argument.value)).collect();
+            let given = if given.is_empty() { "…".to_owned() } else { given.join(", ") };
+            return Some(format!(": write `{}.{}({given}){asked}`", field_of(root, kind), one.name));
+        }
         let call = format!(".{}({}){asked}", function.name, filled(function, &given));
         Some(match before {
             [] => format!(": write `{root}.{word}(\"NAME\", …){call}`, with every NAME that may be meant"),

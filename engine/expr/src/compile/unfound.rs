@@ -124,6 +124,12 @@ impl<'s> Compiler<'s> {
                 Binary::NotEqual => (!truth).then_some(one),
                 _ => None,
             },
+            // What is not there is not equal to any value.
+            (Syntax::Member { .. }, Syntax::Text(_) | Syntax::Integer(_) | Syntax::Bool(_)) => match operator {
+                Binary::NotEqual => truth.then_some(one),
+                Binary::Equal => (!truth).then_some(one),
+                _ => None,
+            },
             (Syntax::Builtin { name: "len" | "count", arguments }, Syntax::Integer(number)) => {
                 let (left, right) = if is_left { (0, *number) } else { (*number, 0) };
                 let holds = holds(operator, left, right)?;

@@ -154,7 +154,7 @@ impl<'s> Compiler<'s> {
     }
 
     /// The name of the field whose elements the innermost predicate goes through.
-    fn list_of_item(&self) -> Option<&str> {
+    pub(super) fn list_of_item(&self) -> Option<&str> {
         match &self.scopes.last()?.item.origin.as_ref()?.path[..] {
             [.., Segment::Field(name), Segment::Each] => Some(name),
             _ => None,
@@ -182,6 +182,10 @@ impl Wildcard {
     fn of(&self, texts: &[&str], parts_are_apart: bool) -> Vec<String> {
         let all = self.all;
         let mut more = Vec::new();
+        // Nor does it stand for parts, which have a text of their own that stands for all of them.
+        if parts_are_apart && self.has_parts && texts.contains(&all) {
+            more.push(format!("{all}/{all}"));
+        }
         for text in texts.iter().filter(|text| !text.contains(all)) {
             match text.split_once('/').filter(|_| self.has_parts) {
                 Some((whole, part)) if parts_are_apart => {

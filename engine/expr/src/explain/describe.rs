@@ -93,6 +93,9 @@ impl<'a> Explanation<'a, '_> {
             Kind::Call { arguments, .. } if self.is_found(op) && self.value(op, place)?.is_nil() => {
                 Some((op, arguments))
             }
+            Kind::Variable(variable) if matches!(self.variables[usize::from(*variable)], Meaning::Absent(_)) => {
+                Some((op, &[]))
+            }
             Kind::Path { base, .. }
             | Kind::Field { base, .. }
             | Kind::Computed { base, .. }
@@ -112,7 +115,7 @@ impl<'a> Explanation<'a, '_> {
         Some(match &op.kind {
             Kind::Root(slot) => self.root(*slot, true)?,
             Kind::Variable(variable) => match &self.variables[usize::from(*variable)] {
-                Meaning::Named(name) => name.clone(),
+                Meaning::Named(name) | Meaning::Absent(name) => name.clone(),
                 _ => self.program.variables[usize::from(*variable)].to_string(),
             },
             Kind::Item => match place.item? {

@@ -127,6 +127,10 @@ impl<'a> Explanation<'a, '_> {
             Kind::Builtin { builtin, arguments } if builtin.name == "keys" => arguments.first().unwrap_or(list),
             _ => list,
         };
+        // What is not there has no keys.
+        if self.absent(map, place).is_some() {
+            return self.observe(map, place);
+        }
         if let (Some(Value::Text(key)), Some(map_value), Some(subject)) =
             (self.value(needle, place), self.value(map, place), self.describe(map, place))
             && map_value.fields().is_some()

@@ -53,6 +53,22 @@ fn what_decides_comes_first_and_what_any_object_passes_is_left_out() {
         ("object.os != 'windows' && container.privileged", "container.privileged is true"),
         ("object.os != 'windows' && object.mode != 'x'", "object.mode is <nil>"),
         ("object.os not in ['windows'] && object.mode != true", "object.mode is <nil>"),
+        // A name that only had to be another one says less than what is missing.
+        (
+            "object.mode not in ['a', 'b'] && not (container.name startsWith 'kube-')",
+            "container.name is web, object.mode is <nil> (aside)",
+        ),
+        (
+            "object.mode != 'a' && not (container.name matches '^kube-')",
+            "container.name is web, object.mode is <nil> (aside)",
+        ),
+        ("object.mode != 'a' && container.name not in ['x']", "container.name is web, object.mode is <nil> (aside)"),
+        ("object.mode != 'a' && container.name startsWith 'w'", "container.name is web"),
+        // Both matter.
+        (
+            "not (container.image startsWith 'a/') && container.privileged",
+            "container.privileged is true, container.image is ghcr.io/team/web:1.2",
+        ),
         // What only had to be something else is worth less, too.
         ("object.kind != 'Node' && container.privileged", "container.privileged is true, object.kind is Pod (aside)"),
         // It is what decides, although any object passes it.

@@ -46,6 +46,12 @@ impl Failure {
         Failure::new(format!("expected {what}, got {}", found.kind()))
     }
 
+    /// A value that is neither true nor false, where one that is must be. Whoever asks for it means to ask whether it is there.
+    #[cold]
+    pub(crate) fn not_bool(found: Value<'_>) -> Failure {
+        Failure::new(format!("expected a bool, got {}: ask whether it is there by `!= nil` or `== nil`", found.kind()))
+    }
+
     /// A number of arguments that the compiler should have refused.
     #[cold]
     pub(crate) fn arguments() -> Failure {

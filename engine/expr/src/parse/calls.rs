@@ -14,17 +14,24 @@ impl<'s> Builder<'s> {
         let rule = pair.as_rule();
         let mut inner = pair.into_inner();
         let name = inner.next().expect("a call begins with a name");
-        let kind = match (name.as_str(), inner.peek()) {
+        match (name.as_str(), inner.peek()) {
             ("true" | "false" | "nil", Some(arguments)) => {
-                return Err(self.error(start(&arguments), "expected an operator, found `(`"));
+                Err(self.error(start(&arguments), "expected an operator, found `(`"))
             }
-            (_, Some(_)) => return self.called(rule, &name, inner, None),
-            ("true", None) => Kind::Bool(true),
-            ("false", None) => Kind::Bool(false),
-            ("nil", None) => Kind::Nil,
-            (name, None) => Kind::Identifier(name),
+            (_, Some(_)) => self.called(rule, &name, inner, None),
+            (text, None) => self.name(text, start(&name)),
+        }
+    }
+
+    /// A name that is not called.
+    pub(super) fn name(&mut self, name: &'s str, at: u32) -> Result<Id, Error> {
+        let kind = match name {
+            "true" => Kind::Bool(true),
+            "false" => Kind::Bool(false),
+            "nil" => Kind::Nil,
+            name => Kind::Identifier(name),
         };
-        self.push(kind, start(&name))
+        self.push(kind, at)
     }
 
     /// The call after `::`, or after `|`, which gives the first argument.

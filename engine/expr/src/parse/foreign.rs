@@ -197,6 +197,10 @@ mod tests {
                 "deny[msg] {\n  c := object.spec.containers[_]\n  not c.tty == true\n  msg := \"a\"\n}",
                 "any(object.spec.containers, not (.tty == true))",
             ),
+            (
+                "deny[msg] { c := object.spec.containers[_]; not c.tty == true; msg := \"a\" }",
+                "any(object.spec.containers, not (.tty == true))",
+            ),
         ]);
     }
 

@@ -16,6 +16,9 @@ struct Open {
 
 /// Refuses what is nested too deep. It stops at the first thing that no expression can hold, as pest will.
 pub(super) fn check(source: &str) -> Result<(), Error> {
+    if !may_be_too_deep(source) {
+        return Ok(());
+    }
     let mut outer: Vec<Open> = Vec::new();
     let mut open = Open::default();
     let mut depth = 0;
@@ -66,6 +69,22 @@ pub(super) fn check(source: &str) -> Result<(), Error> {
     }
     Ok(())
 }
+
+/// Whether there are enough signs that open something, and enough ends of `let` and `if`. Few sources have as many.
+fn may_be_too_deep(source: &str) -> bool {
+    source.bytes().map(|byte| usize::from(OPENS[usize::from(byte)])).sum::<usize>() > MAX_NESTING
+}
+
+/// The signs that are counted. A table, because whoever asks of each byte which one it is guesses wrong too often.
+static OPENS: [bool; 256] = {
+    let mut opens = [false; 256];
+    let mut signs: &[u8] = b"([{?tf";
+    while let [sign, rest @ ..] = signs {
+        opens[*sign as usize] = true;
+        signs = rest;
+    }
+    opens
+};
 
 pub(super) fn too_deep(source: &str, at: u32) -> Error {
     Error::at(Phase::Parse, source, at, format!("the expression is nested deeper than {MAX_NESTING} levels"))

@@ -106,7 +106,18 @@ fn projected(source: &str, at: usize) -> Option<String> {
         }
         // Only what was made of lists has lists in it.
         let list = if inside.is_empty() && list.ends_with(')') { format!("flatten({list})") } else { list.to_owned() };
-        let mapped = if path.is_empty() { list } else { format!("map({list}, {path})") };
+        let mut mapped = if path.is_empty() { list } else { format!("map({list}, {path})") };
+        let mut rest = rest;
+        // A list of lists becomes one.
+        while let Some(behind) = rest.strip_prefix("[*]").or_else(|| rest.strip_prefix("[]")) {
+            let end = behind.find(|letter: char| !is_word(letter) && letter != '.').unwrap_or(behind.len());
+            let (path, behind) = behind.split_at(end);
+            mapped = format!("flatten({mapped})");
+            if !path.is_empty() {
+                mapped = format!("map({mapped}, {path})");
+            }
+            rest = behind;
+        }
         return Some(format!("{}{mapped}{rest}", &source[..start]));
     }
     let condition = inside.strip_prefix('?')?.replace("`true`", "true").replace("`false`", "false").replace('`', "\"");

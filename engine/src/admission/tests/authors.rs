@@ -21,8 +21,12 @@ const ALLOWED: &str = r#"{"metadata":{},"spec":{},"status":{"allowed":true}}"#;
 /// Those who are asked about, by an engine that has one rule itself.
 async fn authors(check: AuthorCheck, api: &ApiServer) -> Authors {
     let rules = Rules::of("name: r\nmatch: {gvk: [{kind: Pod}]}\nrule: spec.hostNetwork\n").await;
-    let settings =
-        AuthorSettings { check, rules_per_namespace: RULES_PER_NAMESPACE, rule_selector: Default::default() };
+    let settings = AuthorSettings {
+        check,
+        rules_per_namespace: RULES_PER_NAMESPACE,
+        rule_selector: Default::default(),
+        granter: None,
+    };
     Authors::new(api.client(), rules.in_force.clone(), settings, EngineMetrics::register(&Registry::new()))
 }
 

@@ -28,7 +28,7 @@ impl Kept {
         let (in_force, updates) = (rules.in_force.clone(), rules.updates.clone());
         let watched: Vec<String> = watched_kinds.iter().map(ToString::to_string).collect();
         let own = EngineMetrics::register(&registry);
-        let keeper = Keeper::new(runtime, own, in_force, updates, vec![Part::Kinds, Part::Folder], &watched);
+        let keeper = Keeper::new(runtime, own, in_force, updates, vec![Part::Kinds, Part::Folder], &watched, None);
         let caches = keeper.caches();
         tokio::spawn(keeper.run());
         Kept { rules, caches, health, _shutdown: shutdown.drop_guard() }
@@ -50,7 +50,7 @@ impl Kept {
     fn is_watched(&self, kind: &str, namespace: Option<&str>) -> bool {
         let (kind, group) = kind.split_once('.').unwrap_or((kind, ""));
         let id = FeedId::of(Kinds::builtin().get(group, kind).unwrap(), namespace);
-        self.caches.0.load().contains_key(&id)
+        self.caches.feeds.load().contains_key(&id)
     }
 }
 

@@ -7,6 +7,8 @@ use portal_core::rule::{
 };
 use portal_crds::Front;
 
+use portal_cluster::rules::status::{patch, without};
+
 use super::*;
 
 fn report(generation: i64, outcome: Outcome) -> Report {
@@ -228,6 +230,71 @@ fn a_rule_that_waits_is_under_way() {
         PermissionGranted=Unknown NotDecided 1970-01-01T00:00:00Z
     "#]],
     );
+}
+
+#[test]
+fn a_rule_that_waits_for_a_right_is_stalled_once_the_operator_has_refused_it() {
+    let lack = Lack { plurals: vec!["secrets".to_owned()], refusal: Some("forbidden".to_owned()) };
+    let report = report(1, Outcome::Syncing(lack));
+    let mut status = status_of(&Value::Null, "stable", &report, 0);
+    let ready = |status: &Value| condition(&status["conditions"], ConditionType::Ready).unwrap()["reason"].clone();
+    assert_eq!(ready(&status), "PermissionPending");
+    assert!(condition(&status["conditions"], ConditionType::Stalled).is_none());
+    for (said, generation, expected) in
+        [("False", 1, "PermissionRefused"), ("False", 0, "PermissionPending"), ("True", 1, "PermissionPending")]
+    {
+        let granted = &mut status["instances"][0]["conditions"][2];
+        granted["status"] = said.into();
+        granted["observedGeneration"] = generation.into();
+        granted["message"] = "apply this role".into();
+        let next = status_of(&status, "stable", &report, 60);
+        assert_eq!(ready(&next), expected);
+        let stalled =
+            condition(&next["conditions"], ConditionType::Stalled).and_then(|found| found["message"].as_str());
+        assert_eq!(stalled, (expected == "PermissionRefused").then_some("apply this role"));
+    }
+}
+
+#[test]
+fn gitops_tools_are_told_the_truth_in_every_phase_of_a_rule() {
+    let Outcome::Refused(found) = refused() else { unreachable!() };
+    let active = |generation| report(generation, Outcome::Active);
+    let of = |outcome| status_of(&Value::Null, "stable", &report(1, outcome), 0);
+    let lack = |refusal: Option<&str>| Lack { plurals: Vec::new(), refusal: refusal.map(str::to_owned) };
+    let is_active = of(Outcome::Active);
+    let both = status_of(&status_of(&Value::Null, "canary", &active(1), 0), "stable", &report(1, refused()), 0);
+    let both = status_of(&both, "canary", &active(1), 0);
+    let path = std::path::PathBuf::from("rules/a.yaml");
+    let phases = [
+        ("new", 1, json!({ "observedGeneration": -1 }), "InProgress", "Progressing"),
+        ("active", 1, is_active.clone(), "Current", "Healthy"),
+        ("changed, and not seen", 2, is_active.clone(), "InProgress", "Progressing"),
+        ("with a mistake", 2, status_of(&is_active, "stable", &report(2, refused()), 0), "Failed", "Degraded"),
+        ("switched off", 1, of(Outcome::Disabled), "Current", "Healthy"),
+        ("kind not served", 1, of(Outcome::Waiting(found)), "InProgress", "Progressing"),
+        ("caches are filled", 1, of(Outcome::Syncing(lack(None))), "InProgress", "Progressing"),
+        ("right not decided", 1, of(Outcome::Syncing(lack(Some("no")))), "InProgress", "Progressing"),
+        ("over the quota", 1, of(Outcome::OverQuota(1)), "Failed", "Degraded"),
+        ("hidden by a file", 1, of(Outcome::Shadowed(path)), "Failed", "Degraded"),
+        ("not everywhere", 1, lacking(&Value::Null, &active(1), "NotEverywhere", true), "InProgress", "Progressing"),
+        ("not sent", 1, lacking(&Value::Null, &active(1), "NotRouted", true), "InProgress", "Progressing"),
+        ("layer is off", 1, lacking(&Value::Null, &active(1), "LayerDisabled", true), "Failed", "Degraded"),
+        ("one of two refuses it", 1, both, "Failed", "Degraded"),
+    ];
+    let kinds = ["PortalClusterRule", "PortalRule"];
+    let objects: Vec<Value> = phases
+        .iter()
+        .flat_map(|(_, generation, status, ..)| {
+            let metadata = json!({ "name": "a", "generation": generation });
+            let object = |kind| json!({ "apiVersion": "portal.io/v1alpha1", "kind": kind, "metadata": metadata, "status": status });
+            kinds.map(object)
+        })
+        .collect();
+    let seen = portal_test_kit::gitops::see(&objects).unwrap();
+    for (number, seen) in seen.iter().enumerate() {
+        let (phase, .., kstatus, argocd) = &phases[number / kinds.len()];
+        assert_eq!((&*seen.kstatus, seen.argocd.as_deref()), (*kstatus, Some(*argocd)), "{phase}");
+    }
 }
 
 #[test]

@@ -22,6 +22,7 @@ use crate::children::{
     webhook_configuration, webhook_settings,
 };
 use crate::instance::Instance;
+use crate::permissions::Permissions;
 
 /// A rule that judges what is in namespaces.
 const RULE: &str = "name: pods\nmatch: {gvk: [{kind: Pod}]}\nrule: spec.hostNetwork";
@@ -52,7 +53,7 @@ fn each_flag_follows_its_field() {
         let Origin::Field(field) = flag.origin else { continue };
         let is_of = |path: &str| field == path || field.starts_with(&format!("{path}."));
         let (_, _, effect) = effects.iter().find(|(path, ..)| is_of(path)).unwrap_or_else(|| panic!("{field}"));
-        let does_not_exist_yet = ["audit", "network", "actions"].contains(&flag.name);
+        let does_not_exist_yet = ["network", "actions"].contains(&flag.name);
         let is_told = effect.iter().any(|line| {
             line.contains(&format!("args: --{}=", flag.name)) || line.ends_with(&format!("args: --{}", flag.name))
         });
@@ -64,21 +65,29 @@ fn each_flag_follows_its_field() {
 
 /// Each field with its other value, and what differs then.
 fn effects() -> Vec<(String, Value, Vec<String>)> {
+    let usual = lines(&instance(json!({})));
+    let effect = |(path, spec): (String, Value)| {
+        let value = spec.pointer(&format!("/{}", path.replace('.', "/"))).cloned().unwrap_or_default();
+        (path, value, differences(&usual, &lines(&instance(spec))))
+    };
+    each_field_alone().into_iter().map(effect).collect()
+}
+
+/// Each field, and a spec in which it alone is said, with another value than it has anyway.
+pub(crate) fn each_field_alone() -> Vec<(String, Value)> {
     let every = every_field();
     let defaults = serde_json::to_value(InstanceSpec::default()).unwrap();
-    let usual = lines(&instance(json!({})));
-    let mut effects = Vec::new();
+    let mut specs = Vec::new();
     for path in fields(&defaults) {
         let pointer = format!("/{}", path.replace('.', "/"));
         let otherwise = OTHERWISE.iter().find(|(other, _)| *other == path).map(|(_, value)| value);
         let value = otherwise.or_else(|| every["spec"].pointer(&pointer));
         let value = value.unwrap_or_else(|| panic!("every-field.json says nothing of {path}")).clone();
         assert_ne!(defaults.pointer(&pointer), Some(&value), "{path} is set to what it is anyway");
-        let mut spec = value.clone();
-        path.rsplit('.').for_each(|name| spec = json!({ name: spec }));
-        effects.push((path, value, differences(&usual, &lines(&instance(spec)))));
+        let spec = path.rsplit('.').fold(value, |spec, name| json!({ name: spec }));
+        specs.push((path, spec));
     }
-    effects
+    specs
 }
 
 /// The fields of an instance that can be set alone: those of parts that have defaults, and whole parts that have none.
@@ -109,7 +118,7 @@ fn lines(instance: &Instance) -> Lines {
         &Around { instances: &[], operator: &operator(), ca_bundle: b"PEM", namespace_uid: "namespace-uid" },
     );
     let configuration = webhook_configuration(&requirements(), &settings);
-    let children = children(instance, &operator());
+    let children = children(instance, &Permissions::default(), &operator());
     let mut lines = Lines::new();
     for object in children.iter().chain([&configuration]) {
         let name = format!("{} {}", object.key.kind, object.key.name);

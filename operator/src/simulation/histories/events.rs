@@ -50,7 +50,8 @@ pub(super) fn event(scene: &mut Scene, weather: Weather) {
                 }
             }
         }
-        17..20 => rule(world),
+        17 | 18 => rule(world),
+        19 => change_ceiling(world),
         20..26 => drift(world),
         26..29 => delete_child(world),
         29 | 30 => kill_pods(world),
@@ -248,5 +249,17 @@ fn edit(kind: Kind, value: &mut Value, number: u32) {
             value["webhooks"] = entries.into();
         }
         _ => {}
+    }
+}
+
+/// What the operator may hand on becomes more or less.
+fn change_ceiling(world: &mut World) {
+    let right = [("", "services"), ("policy", "poddisruptionbudgets"), ("", "resourcequotas"), ("", "secrets")];
+    let right = right[world.random.usize(..4)];
+    let is_held = world.random.bool();
+    world.tell(format!("user: the operator may read {right:?}: {is_held}"));
+    match is_held {
+        true => drop(world.ceiling.insert(right)),
+        false => drop(world.ceiling.remove(&right)),
     }
 }

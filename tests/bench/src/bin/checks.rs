@@ -13,10 +13,15 @@ use portal_bench::measure::{Samples, nanoseconds, repeats};
 use portal_bench::objects::manifest;
 use portal_bench::process::{Run, run};
 use portal_bench::row::{self, Goal, Row};
+use portal_core::layers::Layers;
+use portal_core::requirements::Requirements;
 use portal_document::{Interning, Options, YamlDocument, from_yaml, from_yaml_generally};
 
 const RULES: usize = 10_000;
 const PODS: usize = 10_000;
+
+/// How many rules are asked for what they need.
+const NEEDING: usize = 5_000;
 
 /// How many rules of the library judge the pods.
 const JUDGES: usize = 10;
@@ -37,6 +42,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         }
         [portal, rest @ ..] => {
             compile();
+            requirements();
             types()?;
             check(Path::new(portal), rest.contains(&"--details"))
         }
@@ -55,6 +61,26 @@ fn compile() {
         unit: "s",
         spread: Some(samples.spread()),
         must: Some(Goal::AtMost(1.0)),
+        ..Row::default()
+    });
+}
+
+/// Works out what rules need: what is sent to the webhook, what is watched, and what has to be granted.
+fn requirements() {
+    let half = NEEDING / 2;
+    let documents = [library::documents(half), library::lookups(half)].concat();
+    let rules = library::compiled(&library::sources(&documents));
+    let layers = Layers { admission: true, ..Layers::default() };
+    let work = || Requirements::of(&rules, layers).grants();
+    assert!(work().len() > 1000, "these rules need something");
+    let samples = Samples::new((0..ROUNDS).map(|_| nanoseconds(1, || drop(black_box(work()))) / 1e6).collect());
+    row::print(&Row {
+        what: "what 5,000 rules need".to_owned(),
+        value: samples.median(),
+        unit: "ms",
+        against: "half of them look up, in 100 namespaces".to_owned(),
+        spread: Some(samples.spread()),
+        must: Some(Goal::AtMost(50.0)),
         ..Row::default()
     });
 }

@@ -111,7 +111,7 @@ async fn cache(client: Client, changes: bool) -> Result<Outcome, String> {
     };
     let begin = Begin::now();
     let own = EngineMetrics::register(&registry);
-    tokio::spawn(feed::follow(source, store, runtime, own, Arc::clone(&changed)));
+    tokio::spawn(feed::follow(source, store, runtime, own, Arc::clone(&changed), None));
     while shown.moment().is_none() {
         changed.notified().await;
     }

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::{Corpus, RULES, bad_pod, creation, pod, pod_update};
 use crate::engine::admission::asking::post;
-use crate::engine::admission::judging::Files;
+use crate::engine::admission::judging::{Files, Judging};
 
 fn config_map(namespace: &str, name: &str, data: Value) -> Value {
     let object = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name, "namespace": namespace}, "data": data});
@@ -38,6 +38,21 @@ fn before_rules_are_loaded_nothing_is_admitted() {
     }
     std::fs::rename(judging.files().path("later"), rules).unwrap();
     crate::core::eventually("it judges", || judging.caller().review(bad_pod().to_string()).unwrap().status == 200);
+    assert_eq!(judging.caller().review(bad_pod().to_string()).unwrap().response()["allowed"], false);
+}
+
+/// API servers keep their connections: of two replicas one may get all requests until it goes, and the other the next one when it goes too.
+#[test]
+fn a_replica_that_nobody_has_asked_yet_answers_while_it_ends() {
+    let kubeconfig = Cluster::shared(Size::Core).kubeconfig();
+    let judging = Judging::start(
+        &kubeconfig,
+        "name: a\nmatch: {gvk: [{kind: Pod}]}\nrule: spec.hostNetwork",
+        &["--admission-drain=20"],
+    );
+    judging.engine.signal("-TERM");
+    let is_unready = || judging.engine.get("/readyz").is_some_and(|(code, _)| code == 503);
+    crate::core::eventually("it is not ready any more", is_unready);
     assert_eq!(judging.caller().review(bad_pod().to_string()).unwrap().response()["allowed"], false);
 }
 
@@ -223,16 +238,16 @@ fn a_rule_that_takes_too_much_or_meets_what_it_cannot_work_with_fails_alone() {
             ]],
             "number" => expect![[r#"
                 closed: denied: no-number could not be evaluated: 1:1: "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"… is not an int
-                 | int(object.data.a ?? "") > 0
+                 | int(object.data.a ?? "0") > 0
                  | ^
                 open: allowed
                 warning: no-number could not be evaluated: 1:1: "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"… is not an int"#]],
             _ => expect![[r#"
-                closed: denied: no-duration could not be evaluated: 1:1: "" is not a duration such as 1h30m
-                 | duration(object.data.b ?? "") > duration("1s")
+                closed: denied: no-duration could not be evaluated: 1:1: "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"… is not a duration such as 1h30m
+                 | duration(object.data.a ?? "0s") > duration("1s")
                  | ^
                 open: allowed
-                warning: no-duration could not be evaluated: 1:1: "" is not a duration such as 1h30m"#]],
+                warning: no-duration could not be evaluated: 1:1: "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"… is not a duration such as 1h30m"#]],
         };
         corpus.review(config_map("default", name, json!({"a": "x".repeat(1000)})).to_string(), expected);
     }

@@ -8,7 +8,7 @@ use kube::Api;
 use kube::api::{ApiResource, DynamicObject, GroupVersionKind, Patch, PatchParams, PostParams};
 use portal_test_kit::held::{dying_with_us, free_port};
 use portal_test_kit::{Cluster, Size, prepare, repository};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::Measuring;
 use super::process::Engine;
@@ -35,7 +35,7 @@ fn measure_engine() -> anyhow::Result<Vec<Row>> {
     cluster.kubectl(&["wait", "--for=condition=Established", "--timeout=60s", "--filename", &definitions])?;
     cluster.kubectl(&["create", "namespace", "portal-system"])?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    runtime.block_on(create_rules(&cluster))?;
+    runtime.block_on(create_rules(&cluster, RULES))?;
 
     // The first one writes every status, which is not what a start usually is.
     let engine = start(&cluster, &program)?;
@@ -105,18 +105,27 @@ async fn rules(cluster: &Cluster) -> Api<DynamicObject> {
     Api::all_with(cluster.client().await, &ApiResource::from_gvk(&kind))
 }
 
-async fn create_rules(cluster: &Cluster) -> anyhow::Result<()> {
-    let api = rules(cluster).await;
-    let mut creating = tokio::task::JoinSet::new();
-    for number in 0..RULES {
-        let rule: DynamicObject = serde_json::from_value(json!({
+/// Makes so many rules about pods.
+pub(super) async fn create_rules(cluster: &Cluster, count: usize) -> anyhow::Result<()> {
+    let rules = (0..count).map(|number| {
+        json!({
             "apiVersion": "portal.io/v1alpha1", "kind": "PortalClusterRule", "metadata": {"name": format!("rule-{number}")},
             "spec": {
                 "match": {"gvk": [{"kind": "Pod"}]},
                 "rule": format!("container.image.registry not in [\"registry-{number}.example\"] && container.securityContext.privileged == true"),
                 "message": "container {{ container.name }} is privileged",
             },
-        }))?;
+        })
+    });
+    create_all(cluster, rules).await
+}
+
+/// Makes rules, some at a time.
+pub(super) async fn create_all(cluster: &Cluster, rules: impl Iterator<Item = Value>) -> anyhow::Result<()> {
+    let api = self::rules(cluster).await;
+    let mut creating = tokio::task::JoinSet::new();
+    for rule in rules {
+        let rule: DynamicObject = serde_json::from_value(rule)?;
         if creating.len() >= 32
             && let Some(created) = creating.join_next().await
         {

@@ -40,29 +40,17 @@ impl Process {
 
     /// Seconds that it has had of all processors together.
     pub(super) fn cpu_seconds(&self) -> anyhow::Result<f64> {
-        let stat = fs::read_to_string(format!("/proc/{}/stat", self.id()))?;
-        let fields: Vec<&str> = stat.rsplit_once(')').context("a process has a name")?.1.split_whitespace().collect();
-        let ticks = |field: usize| fields.get(field).and_then(|ticks| ticks.parse::<f64>().ok());
-        let (user, system) = ticks(11).zip(ticks(12)).context("a process has times")?;
-        Ok((user + system) / 100.0)
+        cpu_seconds(self.id())
     }
 
     /// Memory that it has, in MB.
     pub(super) fn memory(&self) -> anyhow::Result<f64> {
-        self.status("VmRSS")
+        memory(self.id())
     }
 
     /// The most memory that it has had, in MB.
     pub(super) fn most_memory(&self) -> anyhow::Result<f64> {
-        self.status("VmHWM")
-    }
-
-    fn status(&self, name: &str) -> anyhow::Result<f64> {
-        let status = fs::read_to_string(format!("/proc/{}/status", self.id()))?;
-        let line =
-            status.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':')?.trim().strip_suffix(" kB"));
-        let kilobytes: f64 = line.context("a process has memory")?.trim().parse()?;
-        Ok(kilobytes * 1024.0 / 1e6)
+        status(self.id(), "VmHWM")
     }
 }
 
@@ -109,6 +97,27 @@ impl Drop for Process {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
+}
+
+/// Seconds that a process has had of all processors together.
+pub(super) fn cpu_seconds(process: u32) -> anyhow::Result<f64> {
+    let stat = fs::read_to_string(format!("/proc/{process}/stat"))?;
+    let fields: Vec<&str> = stat.rsplit_once(')').context("a process has a name")?.1.split_whitespace().collect();
+    let ticks = |field: usize| fields.get(field).and_then(|ticks| ticks.parse::<f64>().ok());
+    let (user, system) = ticks(11).zip(ticks(12)).context("a process has times")?;
+    Ok((user + system) / 100.0)
+}
+
+/// Memory that a process has, in MB.
+pub(super) fn memory(process: u32) -> anyhow::Result<f64> {
+    status(process, "VmRSS")
+}
+
+fn status(process: u32, name: &str) -> anyhow::Result<f64> {
+    let status = fs::read_to_string(format!("/proc/{process}/status"))?;
+    let line = status.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':')?.trim().strip_suffix(" kB"));
+    let kilobytes: f64 = line.context("a process has memory")?.trim().parse()?;
+    Ok(kilobytes * 1024.0 / 1e6)
 }
 
 /// Sends a signal to a process.

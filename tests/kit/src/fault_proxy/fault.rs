@@ -20,6 +20,8 @@ pub enum Fault {
     CutAfter,
     /// The request is passed on and done, and this is the answer.
     AnswerAfter(Answer),
+    /// The request is passed on and done, and the client waits for an answer that never comes.
+    Hold,
     /// The connection is closed at once, and the request is passed on so much later.
     Late(Duration),
     /// A read is answered with what was stored at this revision. A read that asks for a newer one is left alone, and so
@@ -140,6 +142,7 @@ impl fmt::Display for Fault {
             Self::CutBefore => formatter.write_str("cut before it was passed on"),
             Self::CutAfter => formatter.write_str("done, and its answer lost"),
             Self::AnswerAfter(answer) => write!(formatter, "done, and answered {}", answer.status),
+            Self::Hold => formatter.write_str("done, and never answered"),
             Self::Late(duration) => write!(formatter, "cut, and passed on {duration:?} later"),
             Self::Stale(revision) => write!(formatter, "answered as of revision {revision}"),
             Self::Expire => formatter.write_str("begun and expired"),

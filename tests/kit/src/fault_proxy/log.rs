@@ -27,6 +27,8 @@ pub struct Entry {
     pub faults: Vec<Fault>,
     /// The HTTP status that the client got; nothing before that, or if it got none.
     pub status: Option<u16>,
+    /// What the client was warned of.
+    pub warnings: Vec<String>,
 }
 
 /// The last entries.
@@ -56,15 +58,17 @@ impl Log {
             ordinal,
             faults,
             status: None,
+            warnings: Vec::new(),
         });
         self.forgotten + self.entries.len() as u64 - 1
     }
 
     /// Adds what the client was answered, if the entry is still there.
-    pub(super) fn answered(&mut self, number: u64, status: u16) {
+    pub(super) fn answered(&mut self, number: u64, status: u16, warnings: Vec<String>) {
         let index = number.checked_sub(self.forgotten).and_then(|index| usize::try_from(index).ok());
         if let Some(entry) = index.and_then(|index| self.entries.get_mut(index)) {
             entry.status = Some(status);
+            entry.warnings = warnings;
         }
     }
 
@@ -108,7 +112,7 @@ mod tests {
             assert_eq!(log.add(Duration::ZERO, &subject, ordinal, Vec::new()), u64::from(ordinal));
         }
         for number in [4, 5, KEPT as u64 + 4] {
-            log.answered(number, 200);
+            log.answered(number, 200, Vec::new());
         }
         let entries = log.entries();
         assert_eq!((entries.len(), entries[0].ordinal), (KEPT, 5));
@@ -124,7 +128,7 @@ mod tests {
         let faults = vec![Fault::Delay(Duration::from_millis(5)), Fault::CutBefore];
         log.add(Duration::from_millis(1234), &subject, 7, faults);
         let number = log.add(Duration::from_millis(1300), &subject, 8, Vec::new());
-        log.answered(number, 404);
+        log.answered(number, 404, Vec::new());
         let lines: Vec<String> = log.entries().iter().map(ToString::to_string).collect();
         let expected = [
             "   1.234 s  a get pods/p/log #7: delayed by 5ms, cut before it was passed on",

@@ -4,6 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use http::Method;
+use hyper::body::Bytes;
 
 use crate::audit_log::ObjectRef;
 
@@ -38,6 +39,9 @@ pub struct Requests {
     subresource: Option<String>,
     namespace: Option<String>,
     name: Option<String>,
+    /// Resources that are not meant.
+    others: Vec<String>,
+    word: Option<String>,
 }
 
 /// One request, or one event of a watch.
@@ -52,6 +56,8 @@ pub(super) struct Subject {
     pub(super) event: Option<String>,
     /// The resourceVersion that a read asks for; 0 is any, and nothing is the newest.
     pub(super) resource_version: Option<u64>,
+    /// What is sent. Nothing for an event.
+    pub(super) body: Bytes,
 }
 
 impl Verb {
@@ -120,6 +126,16 @@ impl Requests {
         Self { name: Some(name.to_owned()), ..self }
     }
 
+    /// Only those that are not about these resources.
+    pub fn but(self, resources: &[&str]) -> Self {
+        Self { others: resources.iter().map(|resource| (*resource).to_owned()).collect(), ..self }
+    }
+
+    /// Only those with this word in the namespace or the name, or as a whole text in what is sent: a create names nothing in its path.
+    pub fn about(self, word: &str) -> Self {
+        Self { word: Some(word.to_owned()), ..self }
+    }
+
     pub(super) fn include(&self, subject: &Subject) -> bool {
         let is = |wanted: &Option<String>, found: &str| wanted.as_ref().is_none_or(|wanted| wanted == found);
         is(&self.client, &subject.client)
@@ -129,6 +145,8 @@ impl Requests {
             && is(&self.subresource, &subject.object.subresource)
             && is(&self.namespace, &subject.object.namespace)
             && is(&self.name, &subject.object.name)
+            && !self.others.contains(&subject.object.resource)
+            && self.word.as_ref().is_none_or(|word| subject.mentions(word))
     }
 }
 
@@ -147,7 +165,14 @@ impl Subject {
             _ => Verb::List,
         };
         let resource_version = parameter(query, "resourceVersion").and_then(|version| version.parse().ok());
-        Self { client, verb, object, event: None, resource_version }
+        Self { client, verb, object, event: None, resource_version, body: Bytes::new() }
+    }
+
+    /// Whether a word is in the namespace or the name, or is a text in what is sent.
+    fn mentions(&self, word: &str) -> bool {
+        let text = format!("\"{word}\"");
+        let is_sent = || self.body.windows(text.len()).any(|part| part == text.as_bytes());
+        self.object.namespace.contains(word) || self.object.name.contains(word) || is_sent()
     }
 
     /// What makes two requests the same in two runs. Namespaces are left out: tests that share a cluster number them.

@@ -94,16 +94,20 @@ async fn answer(
 ) -> Result<Response<UnsyncBoxBody<Bytes, Cut>>, Cut> {
     let uri = request.uri();
     let query = uri.query().unwrap_or_default();
-    let subject = Subject::of_request(Arc::clone(&identity.client), request.method(), uri.path(), query);
+    let mut subject = Subject::of_request(Arc::clone(&identity.client), request.method(), uri.path(), query);
+    let outgoing = outgoing(&identity, request).await?;
+    subject.body = outgoing.body.clone();
     // Open before the decision: a partition that begins in between cuts it.
     let open = shared.open(subject);
     let decision = shared.decide(open.subject());
     let response = tokio::select! {
         () = open.is_cut() => return Err(Cut),
-        response = respond(&shared, &identity, open.subject(), decision.faults, request) => response?,
+        response = respond(&shared, open.subject(), decision.faults, outgoing) => response?,
     };
     if let Some(number) = decision.entry {
-        shared.decisions().log.answered(number, response.status().as_u16());
+        let warnings = response.headers().get_all(header::WARNING).iter().filter_map(|value| value.to_str().ok());
+        let warnings = warnings.map(str::to_owned).collect();
+        shared.decisions().log.answered(number, response.status().as_u16(), warnings);
     }
     let (mut parts, body) = response.into_parts();
     for name in [header::CONNECTION, header::TRANSFER_ENCODING, HeaderName::from_static("keep-alive")] {
@@ -116,13 +120,12 @@ async fn answer(
 
 async fn respond(
     shared: &Arc<Shared>,
-    identity: &Identity,
     subject: &Subject,
     faults: Vec<Fault>,
-    request: Request<Incoming>,
+    outgoing: Outgoing,
 ) -> Result<Response<Body>, Cut> {
-    let outgoing = outgoing(identity, request).await?;
     let mut instead = None;
+    let mut is_held = false;
     for fault in faults {
         match fault {
             Fault::Delay(duration) => tokio::time::sleep(duration).await,
@@ -143,6 +146,7 @@ async fn respond(
             }
             Fault::CutAfter => instead = Some(Err(Cut)),
             Fault::AnswerAfter(answer) => instead = Some(Ok(answer.response())),
+            Fault::Hold => is_held = true,
             Fault::DropEvent
             | Fault::DuplicateEvent
             | Fault::DelayEvent(_)
@@ -155,6 +159,10 @@ async fn respond(
     // A partition may have begun while the request waited, and again while it was answered.
     shared.until_heard(subject).await?;
     let response = send(shared, outgoing).await?;
+    if is_held {
+        shared.hold();
+        std::future::pending::<()>().await;
+    }
     shared.until_heard(subject).await?;
     instead.unwrap_or(Ok(response))
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
@@ -26,6 +26,8 @@ pub(super) struct Shared {
     /// Requests and streams under way, by their number.
     open: Mutex<BTreeMap<u64, Arc<UnderWay>>>,
     opened: AtomicU64,
+    /// How many requests were done and never answered.
+    held: AtomicU32,
     /// Requests whose client has been cut off.
     late: Mutex<JoinSet<()>>,
 }
@@ -56,6 +58,7 @@ impl Shared {
             changed: watch::Sender::new(()),
             open: Mutex::default(),
             opened: AtomicU64::new(0),
+            held: AtomicU32::new(0),
             late: Mutex::default(),
         }
     }
@@ -124,6 +127,17 @@ impl Shared {
                 _ = changes.changed() => {}
             }
         }
+    }
+
+    /// Notes that a request was done and is never answered.
+    pub(super) fn hold(&self) {
+        self.held.fetch_add(1, Ordering::SeqCst);
+        self.changed.send_replace(());
+    }
+
+    /// How many requests were done and never answered.
+    pub(super) fn held(&self) -> u32 {
+        self.held.load(Ordering::SeqCst)
     }
 
     /// Does something later, whatever becomes of the client.

@@ -203,7 +203,7 @@ fn an_edited_rule_keeps_its_old_version_until_the_objects_are_at_hand() {
     let before = Arc::clone(&index.rules[&id("a")]);
     let snapshot = index.apply([object("a", "Pod", SERVICES)]).snapshot.unwrap();
     assert!(Arc::ptr_eq(&snapshot.rules.rules()[0], &before));
-    assert!(snapshot.looked_up().keys().map(|kind| &*kind.plural).eq(["services"]));
+    assert!(snapshot.watched().keys().any(|kind| kind.plural == "services"));
     check_outcome(&index, "a", "awaits services");
     index.apply([feeds(FeedState::Synced, FeedState::Syncing)]);
     assert!(!Arc::ptr_eq(&index.rules[&id("a")], &before));
@@ -233,10 +233,13 @@ fn a_rule_waits_again_when_its_kind_prefers_another_version() {
     let snapshot = index.apply([kinds(&["v2", "v1"])]).snapshot.unwrap();
     assert!(Arc::ptr_eq(&snapshot.rules.rules()[0], &before));
     // The version before goes on until the other one is there.
-    let versions: Vec<String> = snapshot.looked_up().keys().map(|kind| kind.versions[0].clone()).collect();
-    assert_eq!(versions, ["v1", "v2"]);
+    let watched = |snapshot: &Snapshot| -> Vec<String> {
+        let watched = snapshot.watched().into_keys().filter(|kind| kind.plural == "widgets");
+        watched.map(|kind| kind.versions[0].clone()).collect()
+    };
+    assert_eq!(watched(&snapshot), ["v1", "v2"]);
     let snapshot = index.apply([feeds(&[of(&["v1"]), of(&["v2"])])]).snapshot.unwrap();
-    assert!(snapshot.looked_up().keys().map(|kind| &*kind.versions[0]).eq(["v2"]));
+    assert_eq!(watched(&snapshot), ["v2"]);
 }
 
 #[test]

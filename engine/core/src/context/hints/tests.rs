@@ -12,6 +12,7 @@ fn untyped(has_pods: bool) -> Schema {
         kinds: &[],
         has_other_bodies: false,
         has_pods,
+        sees_pods: has_pods,
         operations: &[Operation::Create],
         subresources: &[],
         names_request: true,
@@ -25,7 +26,15 @@ fn typed(group: &str, kind: &str) -> Schema {
     let operations = &[Operation::Create];
     let kinds = &[(&**kind, &[][..])];
     let names_request = true;
-    context::schema(Judged { kinds, has_other_bodies: false, has_pods, operations, subresources: &[], names_request })
+    context::schema(Judged {
+        kinds,
+        has_other_bodies: false,
+        has_pods,
+        sees_pods: has_pods,
+        operations,
+        subresources: &[],
+        names_request,
+    })
 }
 
 #[track_caller]

@@ -227,6 +227,7 @@ fn what_a_reference_led_to_is_told_by_its_name() {
             "ownerReferences: [{apiVersion: apps/v1, kind: Deployment, name: web, uid: d-0, controller: true}]",
         ),
         expect![[r#"
+            Warning: rule r: rule: only a Pod that is there has `metadata.ownerReferences`, so that this judges Pods and not what makes them, such as a Deployment: set `podControllers: false`, which says so
             r: deployments["shop/web"] with uid d-0 does not exist, metadata.ownerReferences[0] is {"apiVersion":"apps/v1","kind":"Deployment","name":"web","uid":"d-0","controller":true} (deployments["shop/web"] with uid d-0 does not exist, metadata.ownerReferences[0] is {"apiVersion":"apps/v1","kind":"Deployment","name":"web","uid":"d-0","controller":true})
             asked for deployments in Some("shop"): Name("web")"#]],
     );

@@ -90,6 +90,48 @@ fn what_an_object_is_comes_last_or_not_at_all() {
     );
 }
 
+#[test]
+fn what_is_missing_comes_before_a_name_that_only_had_to_be_another_one() {
+    let namespace =
+        |labels: &str| format!("apiVersion: v1\nkind: Namespace\nmetadata: {{name: shop, labels: {{{labels}}}}}\n");
+    let level = "pod-security.kubernetes.io/enforce";
+    let rule = |expression: &str| format!("name: r\nmatch: {{gvk: [{{kind: Namespace}}]}}\nrule: {expression:?}\n");
+    let of_namespaces =
+        |guard: &str| rule(&format!("metadata.labels['{level}'] not in ['baseline', 'restricted'] and {guard}"));
+    let (none, privileged) = (namespace(""), namespace(&format!("{level}: privileged")));
+    let missing = format!("metadata.labels[{level:?}] is not set, metadata.name is \"shop\"");
+    let other = format!("metadata.labels[{level:?}] is \"privileged\", metadata.name is \"shop\"");
+    for guard in [
+        "not (metadata.name startsWith 'kube-')",
+        "metadata.name not startsWith 'kube-'",
+        "not (metadata.name matches '^kube-')",
+        "not glob(metadata.name, 'kube-*')",
+        "metadata.name not in ['kube-system']",
+        "metadata.name != 'kube-system'",
+    ] {
+        check("", &[(&of_namespaces(guard), &none, &missing), (&of_namespaces(guard), &privileged, &other)]);
+    }
+}
+
+#[test]
+fn what_is_written_and_empty_is_not_told_as_what_is_not_set() {
+    let policy = |from: &str| {
+        format!(
+            "apiVersion: networking.k8s.io/v1\nkind: NetworkPolicy\nmetadata: {{name: a, namespace: b}}\nspec: {{podSelector: {{}}, ingress: [{{from: [{from}]}}]}}"
+        )
+    };
+    let rule = "name: r\nmatch: {gvk: [{group: networking.k8s.io, kind: NetworkPolicy}]}\n\
+                rule: any(object.spec.ingress, .from == nil || any(.from, .namespaceSelector == {}))\n";
+    check(
+        "",
+        &[
+            (rule, &policy("{namespaceSelector: {}}"), "spec.ingress[0].from[0].namespaceSelector is empty"),
+            (rule, &policy("{podSelector: {}}"), ""),
+            (rule, &policy(""), "spec.ingress[0].from is empty"),
+        ],
+    );
+}
+
 const SHOP: &str = "
 apiVersion: v1
 kind: Service
@@ -144,7 +186,7 @@ fn what_was_looked_up_is_told_by_its_name() {
             ),
             (
                 &ingress(
-                    "any(object.spec.rules, any(.http.paths, .backend.service != nil && cluster.services.byName(metadata.namespace, .backend.service.name) == nil))",
+                    "object.spec.rules != nil && any(object.spec.rules, any(.http.paths, .backend.service != nil && cluster.services.byName(metadata.namespace, .backend.service.name) == nil))",
                 ),
                 INGRESS,
                 r#"services["shop/web"] does not exist, spec.rules[0].http.paths[0].backend.service.name is "web""#,
@@ -158,6 +200,35 @@ fn what_was_looked_up_is_told_by_its_name() {
             ),
         ],
     );
+}
+
+#[test]
+fn a_field_of_what_is_not_there_is_not_told_as_one_that_is_not_set() {
+    let namespace = "cluster.namespaces.byName(metadata.namespace)";
+    let absent = r#"namespaces["shop"] does not exist"#;
+    for expression in [
+        format!("{namespace}.metadata.labels.team == nil"),
+        format!("{namespace}.metadata.labels.team != 'a'"),
+        format!("'team' not in {namespace}.metadata.labels"),
+        format!("not ('team' in keys({namespace}.metadata.labels))"),
+        format!("({namespace}.metadata.labels.team ?? '') == ''"),
+        format!("let ns = {namespace}; ns.metadata.labels.team == nil && not (metadata.name startsWith 'kube-')"),
+        format!("let labels = {namespace}.metadata.labels; 'team' not in labels"),
+        format!("none({namespace}.metadata.ownerReferences, .kind == 'Team')"),
+        format!("not ({namespace}.metadata.labels.team startsWith 'a')"),
+        format!("len({namespace}.metadata.labels) == 0"),
+        format!("any(['team', 'owner'], # not in {namespace}.metadata.labels)"),
+        "find(cluster.namespaces.list(), .metadata.name == metadata.namespace) == nil".to_owned(),
+    ] {
+        let expected = if expression.contains("find") { "there are no namespaces" } else { absent };
+        check(SHOP, &[(&deployment_rule(&expression), DEPLOYMENT, expected)]);
+    }
+    let ingress = format!(
+        "name: r\nmatch: {{gvk: [{{group: networking.k8s.io, kind: Ingress}}]}}\nrule: {:?}\n",
+        "object.spec.rules != nil && any(object.spec.rules, any(.http.paths, .backend.service != nil && (let s = cluster.services.byName(metadata.namespace, .backend.service.name); s.spec.type != 'ClusterIP')))"
+    );
+    let backend = r#"spec.rules[0].http.paths[0].backend.service is {"name":"web","port":{"number":80}}"#;
+    check(SHOP, &[(&ingress, INGRESS, &format!(r#"services["shop/web"] does not exist, {backend}"#))]);
 }
 
 #[test]

@@ -5,6 +5,7 @@ use portal_crds::{Action, ActionType, Front};
 
 use super::Compiler;
 use crate::{
+    alert,
     event::WHOLE_SUBRESOURCES,
     rule::{
         diagnostic::{Level, Step},
@@ -25,10 +26,19 @@ impl Compiler<'_> {
 
     pub(super) fn check_actions(&mut self) {
         let modes = self.spec.mode.as_deref();
+        let named = Action { template: self.spec.alert.clone(), ..Action::new(ActionType::Alertmanager) };
+        for message in alert::problems(&named) {
+            self.error(&["alert"], message);
+        }
         for (index, action) in self.spec.actions.iter().enumerate() {
             let field = [Step::Field("actions".to_owned()), Step::Index(index)];
-            for message in problems(action, modes) {
+            for message in problems(action, modes).into_iter().chain(alert::problems(action)) {
                 self.add(&field, Level::Error, message);
+            }
+            if action.action_type == ActionType::Alertmanager && action.rate_limit.is_some() {
+                let message = "an alert fires for as long as the violation is there, however often it is sent: `rateLimit` changes nothing \
+                               for alertmanager, leave it out";
+                self.add(&field, Level::Warning, message.to_owned());
             }
         }
         self.check_exceptions();

@@ -3,7 +3,7 @@
 use portal_expr::{Facts, Schema};
 
 use super::Compiler;
-use crate::rule::diagnostic::Level;
+use crate::rule::{JudgedKind, diagnostic::Level};
 
 /// A rule that is longer is not written out.
 const MAX_SHOWN: usize = 200;
@@ -16,15 +16,21 @@ const OF_OTHERS: [&str; 2] = ["resources", "ports"];
 
 impl Compiler<'_> {
     /// Says that a rule is violated by every container of a type, because none of them can have what the rule asks for.
-    pub(super) fn warn_of_other_containers(&mut self, facts: &Facts, schema: &Schema) {
+    pub(super) fn warn_of_other_containers(&mut self, facts: &Facts, schema: &Schema, judged: &[JudgedKind]) {
         let of_container = || facts.absences.iter().filter(|absence| absence.root == "container");
         let first = |fields: &[&str]| {
             of_container().find(|absence| absence.fields.first().is_some_and(|field| fields.contains(&&**field)))
         };
-        let (absence, types, condition) = match (first(&OF_STANDARD), first(&OF_OTHERS)) {
+        // What makes pods has no containers that come later.
+        let has_ephemeral = judged.iter().any(|judged| judged.kind.group.is_empty() && judged.kind.kind == "Pod");
+        let (absence, types, condition) = match (first(&OF_STANDARD), first(&OF_OTHERS).filter(|_| has_ephemeral)) {
             (Some(absence), _) => (
                 absence,
-                "an init container that does not go on beside the others, and an ephemeral one,",
+                if has_ephemeral {
+                    "an init container that does not go on beside the others, and an ephemeral one,"
+                } else {
+                    "an init container that does not go on beside the others"
+                },
                 "(container.containerType == \"standard\" || container.restartPolicy == \"Always\")",
             ),
             (None, Some(absence)) => (
@@ -61,7 +67,11 @@ mod tests {
     use crate::testing::rules;
 
     fn told(rule: &str) -> String {
-        rules(&format!("name: a\nmatch: {{gvk: [{{kind: Pod}}]}}\nrule: |\n  {rule}\n")).1.join("\n")
+        told_of("{kind: Pod}", rule)
+    }
+
+    fn told_of(kinds: &str, rule: &str) -> String {
+        rules(&format!("name: a\nmatch: {{gvk: [{kinds}]}}\nrule: |\n  {rule}\n")).1.join("\n")
     }
 
     #[test]
@@ -113,5 +123,16 @@ mod tests {
         ] {
             assert_eq!(told(rule), "", "{rule}");
         }
+    }
+
+    #[test]
+    fn what_makes_pods_has_no_ephemeral_containers() {
+        let makers = "{group: apps, kind: Deployment}, {group: batch, kind: CronJob}";
+        assert_eq!(told_of(makers, "container.resources.limits.memory == nil"), "");
+        let told = told_of(makers, "container.livenessProbe == nil");
+        let expected = "an init container that does not go on beside the others cannot have `livenessProbe`";
+        assert!(told.contains(expected) && !told.contains("ephemeral"), "{told}");
+        let told = told_of(&format!("{makers}, {{kind: Pod}}"), "container.resources.limits.memory == nil");
+        assert!(told.contains("an ephemeral container"), "{told}");
     }
 }

@@ -53,6 +53,8 @@ struct Known<'a> {
     latest: HashSet<&'a str>,
     /// The texts that registries are compared with.
     registries: HashSet<&'a str>,
+    /// Whether a colon is looked for, by whoever knows that a tag may be missing.
+    has_colon: bool,
 }
 
 impl<'a> Known<'a> {
@@ -61,6 +63,7 @@ impl<'a> Known<'a> {
         let has_latest = |compared: &&Compared| compared.texts.iter().any(|text| &**text == "latest");
         Known {
             latest: of_field(IMAGE_TAG).filter(has_latest).map(|compared| &*compared.subject).collect(),
+            has_colon: compared.iter().any(|compared| compared.texts.iter().any(|text| &**text == ":")),
             registries: of_field(IMAGE_REGISTRY).flat_map(|compared| &compared.texts).map(|text| &**text).collect(),
         }
     }
@@ -100,6 +103,18 @@ fn found(compared: &Compared, text: &str, known: &Known<'_>) -> Option<Found> {
     if compared.field.is_none() && compared.relation == Relation::Other && text == ":" {
         return Some(colon(&compared.subject));
     }
+    if compared.field.is_none() && compared.relation == Relation::Other && known.latest.is_empty() && !known.has_colon {
+        // What a pattern has at its end belongs to no image.
+        let end = text.trim_end_matches(['$', ')', '*']);
+        if let Some(tag) = [":latest", "[:]latest", "\\:latest"].iter().find(|tag| end.ends_with(**tag)) {
+            // A pattern may ask for more before it.
+            return end
+                .trim_end_matches(tag)
+                .trim_matches(['^', '.', '*', '('])
+                .is_empty()
+                .then(|| latest(&compared.subject));
+        }
+    }
     if !is_equality && compared.relation != Relation::StartsWith {
         return None;
     }
@@ -124,6 +139,13 @@ fn error(because: impl Into<String>, instead: Instead) -> Found {
 fn colon(image: &str) -> Found {
     let because = "a registry may have a port, as in registry.example:5000/app, so that a `:` is no sign of a tag";
     let instead = Instead::Condition(format!("{image}.tag != \"latest\""));
+    Found { level: Level::Warning, because: because.to_owned(), instead }
+}
+
+/// Whoever looks for the tag finds no image that is written without one.
+fn latest(image: &str) -> Found {
+    let because = "an image that is written without a tag is \"latest\" too, and does not end so";
+    let instead = Instead::Condition(format!("{image}.tag == \"latest\""));
     Found { level: Level::Warning, because: because.to_owned(), instead }
 }
 
@@ -246,7 +268,10 @@ fn digest(compared: &Compared, text: &str, is_equality: bool) -> Option<Found> {
 
 /// What is wrong with a text that begins with Docker Hub's name, which most of its images leave out.
 fn short(image: &str, text: &str) -> Option<Found> {
-    let path = text.strip_prefix("docker.io/").or_else(|| text.strip_prefix("index.docker.io/"))?;
+    let path = match text {
+        "docker.io" | "index.docker.io" => "",
+        _ => text.strip_prefix("docker.io/").or_else(|| text.strip_prefix("index.docker.io/"))?,
+    };
     let official = path.strip_prefix("library/");
     let condition = of_registry(image, "docker.io", official.unwrap_or(path), official.is_some());
     let because = "an image that is written without a registry is docker.io's too, and does not begin so";
@@ -306,6 +331,7 @@ mod tests {
             (r#"container.image.tag == """#, r#"write `container.image.tag == "latest"`"#),
             (r#"container.image.tag == "" || container.image.tag == "latest""#, ""),
             (r#"container.image.tag == nil || container.image.tag == """#, ""),
+            (r#"container.image startsWith "docker.io""#, r#"write `container.image.registry == "docker.io"`"#),
             (r#"container.image startsWith "docker.io/""#, r#"write `container.image.registry == "docker.io"`"#),
             (
                 r#"container.image startsWith "docker.io/corp/""#,
@@ -346,6 +372,28 @@ mod tests {
         ] {
             check(rule, expected);
             assert!(expected.is_empty() || told(rule)[0].starts_with("Warning"), "{rule}");
+        }
+    }
+
+    #[test]
+    fn an_image_without_a_tag_is_the_latest_too() {
+        let told_of = "an image that is written without a tag is \"latest\" too, and does not end so: write ";
+        for (rule, expected) in [
+            (r#"container.image endsWith ":latest""#, r#"`container.image.tag == "latest"`"#),
+            (r#"container.image contains ":latest""#, r#"`container.image.tag == "latest"`"#),
+            (r#"container.image not endsWith ":latest""#, r#"`not (container.image.tag == "latest")`"#),
+            (r#"container.image matches ":latest$""#, r#"`container.image.tag == "latest"`"#),
+            (r#"container.image matches "^.*:latest$""#, r#"`container.image.tag == "latest"`"#),
+        ] {
+            check(rule, &format!("{told_of}{expected}"));
+        }
+        for rule in [
+            r#"container.image endsWith ":latest" || container.image.tag == "latest""#,
+            r#"container.image endsWith ":latest-debug""#,
+            r#"container.image matches "^nginx:latest$""#,
+            r#"container.image endsWith ":1.2""#,
+        ] {
+            check(rule, "");
         }
     }
 

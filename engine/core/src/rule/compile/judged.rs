@@ -1,5 +1,6 @@
 //! Which kinds a rule judges: those that it names, and what makes pods if it names them.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use portal_crds::{GroupVersionKind, Operation};
@@ -12,7 +13,7 @@ use super::{
 };
 use crate::{
     context::{
-        OBJECT, REQUEST,
+        METADATA, OBJECT, REQUEST,
         pod::{BUILTIN, Template},
     },
     kinds::{Kind, Kinds},
@@ -31,7 +32,7 @@ impl Compiler<'_> {
         let mut judged: Vec<JudgedKind> = Vec::new();
         let mut missing = Vec::new();
         for (index, gvk) in self.spec.matching.gvk.iter().enumerate() {
-            let gvk = &with_group(self.kinds, gvk);
+            let gvk = &*with_group(self.kinds, gvk);
             if gvk.kind == "*" {
                 missing
                     .extend(self.judge_group(index, gvk, &mut judged).map(|message| (field(index, "group"), message)));
@@ -131,9 +132,10 @@ impl Compiler<'_> {
         if !names_pods(judged) || !self.spec.matching.pod_controllers {
             return;
         }
+        judged.reserve_exact(BUILTIN.len() - 1);
         for builtin in BUILTIN.iter().filter(|builtin| !builtin.template.is_pod()) {
             let Some(kind) = self.kinds.get(builtin.group, builtin.kind) else { continue };
-            if !judged.iter().any(|judged| judged.kind == *kind) {
+            if !judged.iter().any(|judged| Arc::ptr_eq(&judged.kind, kind) || judged.kind == *kind) {
                 let (kind, template) = (Arc::clone(kind), Some(builtin.template.clone()));
                 judged.push(JudgedKind { kind, versions: Vec::new(), expanded: true, template });
             }
@@ -149,6 +151,14 @@ impl Compiler<'_> {
         let is_made = matching.subresources.is_empty()
             && matching.operations.iter().any(|operation| matches!(operation, Operation::Create | Operation::Update));
         if matching.pod_controllers && is_made && names_pods(judged) && !names_makers {
+            if let Some(field) = own_metadata(facts).filter(|_| !facts.reads_root(OBJECT) && !facts.reads_root(REQUEST))
+            {
+                let message = format!(
+                    "only a Pod that is there has `metadata.{field}`, so that this judges Pods and not what makes them, such as a Deployment: \
+                     set `podControllers: false`, which says so"
+                );
+                return self.warning(&["rule"], message);
+            }
             let advice = match self.without_object(facts, schema) {
                 Some(written) => format!("write `{written}`, or set `podControllers: false` to let Deployments pass"),
                 None if reads_pods_own(facts) => {
@@ -211,10 +221,19 @@ fn object_fields(facts: &Facts) -> impl Iterator<Item = Option<(&str, Option<&st
 }
 
 /// Whether a rule reads of the pod what what makes pods does not say.
-fn reads_pods_own(facts: &Facts) -> bool {
-    object_fields(facts)
-        .flatten()
-        .any(|(first, second)| first == "status" || second.is_some_and(|second| OF_POD_ALONE.contains(&second)))
+pub(super) fn reads_pods_own(facts: &Facts) -> bool {
+    own_metadata(facts).is_some()
+        || object_fields(facts)
+            .flatten()
+            .any(|(first, second)| first == "status" || second.is_some_and(|second| OF_POD_ALONE.contains(&second)))
+}
+
+/// What a rule reads of the pod's metadata that no template has.
+fn own_metadata(facts: &Facts) -> Option<&'static str> {
+    facts.reads.iter().filter(|read| read.root == METADATA).find_map(|read| match read.path.first() {
+        Some(Segment::Field(name)) => OF_POD_ALONE.into_iter().find(|own| own == name),
+        _ => None,
+    })
 }
 
 /// Adds a kind in a version, unless it is there.
@@ -231,15 +250,14 @@ fn add(judged: &mut Vec<JudgedKind>, kind: &Arc<Kind>, version: &str, template: 
 
 /// What `match` names, with its group. Who leaves the group out of a kind that Kubernetes itself has means that one: none of its groups but the
 /// core group has a kind of the same name. Kinds that others define are named with their group, because anybody may define one.
-fn with_group(kinds: &Kinds, gvk: &GroupVersionKind) -> GroupVersionKind {
-    let mut gvk = gvk.clone();
+fn with_group<'g>(kinds: &Kinds, gvk: &'g GroupVersionKind) -> Cow<'g, GroupVersionKind> {
     if gvk.group.is_empty() && kinds.get("", &gvk.kind).is_none() {
         let mut own = Kinds::builtin().iter().filter(|kind| kind.kind == gvk.kind);
         if let (Some(own), None) = (own.next(), own.next()) {
-            gvk.group.clone_from(&own.group);
+            return Cow::Owned(GroupVersionKind { group: own.group.clone(), ..gvk.clone() });
         }
     }
-    gvk
+    Cow::Borrowed(gvk)
 }
 
 fn names_pods(judged: &[JudgedKind]) -> bool {
@@ -348,6 +366,23 @@ mod tests {
             ("gvk: [{kind: Service}]", of_object),
         ] {
             assert!(!warns(matching, rule), "{matching} {rule}");
+        }
+    }
+
+    #[test]
+    fn what_no_template_has_is_asked_of_pods_alone() {
+        for (matching, rule, is_told) in [
+            ("gvk: [{kind: Pod}]", "metadata.ownerReferences == nil", true),
+            ("gvk: [{kind: Pod}]", "spec.hostPID && metadata.uid != ''", true),
+            ("gvk: [{kind: Pod}], podControllers: false", "metadata.ownerReferences == nil", false),
+            ("gvk: [{kind: Pod}], operations: [DELETE]", "metadata.ownerReferences == nil", false),
+            ("gvk: [{kind: ConfigMap}]", "metadata.ownerReferences == nil", false),
+        ] {
+            let rule = format!("name: r\nmatch: {{{matching}}}\nrule: {rule}\n");
+            let (rules, problems) = rules_with(&rule, Kinds::builtin(), &ExprEngine);
+            let told = problems.iter().any(|problem| problem.contains("only a Pod that is there has `metadata."));
+            assert_eq!((told, problems.len()), (is_told, usize::from(is_told)), "{rule} {problems:?}");
+            assert_eq!(rules.rules()[0].judged.len(), 1, "{rule}");
         }
     }
 

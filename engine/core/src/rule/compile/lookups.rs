@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use portal_expr::{ArgumentShape, CallSite, Read, Segment, Unfound};
+use portal_expr::{ArgumentShape, CallSite, Read, Segment, Unfound, map_meant};
 
 use super::Compiler;
 use crate::{
@@ -60,7 +60,7 @@ impl Compiler<'_> {
             self.kind_of(plural, |compiler| compiler.place_of(site, plural), |name| format!("cluster[{name:?}]"))?;
         self.check_arguments(site, &kind, arguments);
         self.check_order(site, &kind, arguments);
-        self.check_selector(site, arguments);
+        self.check_selector(site, &kind, arguments);
         if kind.namespaced && doubtful.contains(&0) {
             self.refuse_doubtful(site, &kind);
         }
@@ -140,8 +140,13 @@ impl Compiler<'_> {
             (LIST, true) if matches!(arguments.first(), Some(ArgumentShape::Constant | ArgumentShape::Map)) => {
                 format!("the namespace of `{plural}` is text: write list(ns) or list(ns, selector), with \"*\" for all")
             }
-            (LIST, false) if matches!(arguments.first(), Some(ArgumentShape::Constant | ArgumentShape::Text(_))) => {
-                format!("`{plural}` are in no namespace: write list() or list(selector), with a map of labels")
+            (LIST, false)
+                if let Some(text @ (ArgumentShape::Constant | ArgumentShape::Text(_))) = arguments.first() =>
+            {
+                let (call, map) = (call_of(site), selector_meant(text));
+                format!(
+                    "`{plural}` are in no namespace, and a selector is a map of labels: write `{call}()` for all of them, or `{call}({map})`"
+                )
             }
             (LIST, false) if given(0) && given(1) => {
                 format!("`{plural}` are in no namespace: write list() or list(selector)")
@@ -173,8 +178,24 @@ impl Compiler<'_> {
         self.add_at(Level::Warning, (site.line, site.column), message);
     }
 
-    /// Refuses a part of a selector: where it is left out nothing would be asked of the labels, and everything be found.
-    fn check_selector(&mut self, site: &CallSite, arguments: &[ArgumentShape]) {
+    /// Refuses a text, and a part of a selector: where it is left out nothing would be asked of the labels, and everything be found.
+    fn check_selector(&mut self, site: &CallSite, kind: &Kind, arguments: &[ArgumentShape]) {
+        if let (LIST, true, [namespace, text @ ArgumentShape::Text(_)]) = (site.function, kind.namespaced, arguments) {
+            let namespace = match namespace {
+                _ if self.source.id.namespace.is_some() => "metadata.namespace".to_owned(),
+                ArgumentShape::Text(name) if is_name(name) => format!("{name:?}"),
+                ArgumentShape::Path(path) => written(path),
+                _ => "\"*\"".to_owned(),
+            };
+            let (call, map) = (call_of(site), selector_meant(text));
+            let message = format!(
+                "a selector is a map of labels, and this is text: write `{call}({namespace}, {map})`, or `{call}({namespace})` for all of them"
+            );
+            self.site_error(site, message);
+        }
+        if self.check_selected(site, kind, arguments) {
+            return;
+        }
         let parts = arguments.iter().filter_map(|argument| match argument {
             ArgumentShape::Path(path) => written(path).strip_suffix(".matchLabels").map(str::to_owned),
             _ => None,
@@ -187,6 +208,36 @@ impl Compiler<'_> {
             );
             self.site_error(site, message);
         }
+    }
+
+    /// Refuses to look for what selects pods by the labels of these: objects are found by their own labels. Returns whether it did.
+    fn check_selected(&mut self, site: &CallSite, kind: &Kind, arguments: &[ArgumentShape]) -> bool {
+        let (LIST, [namespace, ArgumentShape::Path(path)]) = (site.function, arguments) else { return false };
+        let Some((_, selector)) = SELECTING.into_iter().find(|(plural, _)| *plural == kind.plural) else {
+            return false;
+        };
+        let selected = written(path);
+        let whole = selected.strip_suffix(".matchLabels").unwrap_or(&selected);
+        let labels = match whole {
+            "object.spec.selector" | "request.object.spec.selector" => {
+                whole.replace("selector", "template.metadata.labels")
+            }
+            "spec.selector" => "metadata.labels".to_owned(),
+            _ => return false,
+        };
+        let namespace = match namespace {
+            ArgumentShape::Text(name) => format!("{name:?}"),
+            ArgumentShape::Path(path) => written(path),
+            _ => "…".to_owned(),
+        };
+        let message = format!(
+            "`{plural}` are found by their own labels, and not by the pods that they select: write \
+             `filter({call}({namespace}), selects({selector}, {labels}))`",
+            plural = kind.plural,
+            call = call_of(site),
+        );
+        self.site_error(site, message);
+        true
     }
 
     /// A rule of a namespace never leaves it.
@@ -216,6 +267,33 @@ impl Compiler<'_> {
     pub(super) fn site_error(&mut self, site: &CallSite, message: String) {
         self.add_at(Level::Error, (site.line, site.column), message);
     }
+}
+
+/// What selects pods, and where it says which.
+const SELECTING: [(&str, &str); 3] = [
+    ("poddisruptionbudgets", ".spec.selector"),
+    ("networkpolicies", ".spec.podSelector"),
+    ("services", ".spec.selector"),
+];
+
+/// A lookup up to what it is given, as rules write it.
+fn call_of(site: &CallSite) -> String {
+    let root = if site.root == Some(CONSISTENT_CLUSTER) { "consistentCluster" } else { "cluster" };
+    let is_word = |name: &str| name.chars().all(char::is_alphanumeric);
+    let path = site.names.iter().fold(root.to_owned(), |path, name| match is_word(name) {
+        true => format!("{path}.{name}"),
+        false => format!("{path}[{name:?}]"),
+    });
+    format!("{path}.{}", site.name)
+}
+
+/// The selector that a text stands for, or one that shows how they are written.
+fn selector_meant(argument: &ArgumentShape) -> String {
+    let meant = match argument {
+        ArgumentShape::Text(text) => map_meant(text),
+        _ => None,
+    };
+    meant.unwrap_or_else(|| "{app: \"x\"}".to_owned())
 }
 
 /// A part of a root, as rules write it.

@@ -2,12 +2,15 @@
 
 mod advice;
 mod alike;
+mod allowed;
 mod either;
 mod filled;
+mod ingress;
 mod languages;
 mod left_out;
 mod lookups;
 mod missing;
+mod partial;
 
 use crate::testing::{Objects, judge, objects, rules};
 
@@ -101,6 +104,14 @@ fn check_judged(kind: &str, rule: &str, rows: &[(&str, bool)]) {
     }
 }
 
+/// Nothing is told of these rules.
+#[track_caller]
+fn check_silent(kind: &str, rules: &[&str]) {
+    for rule in rules {
+        assert_eq!(told(&format!("gvk: [{kind}], podControllers: false"), rule), "", "{rule}");
+    }
+}
+
 /// Each rule for a kind is accepted.
 #[track_caller]
 fn check_accepted(kind: &str, rules: &[&str]) {
@@ -150,6 +161,7 @@ fn two_sides_that_do_not_fit_are_told_with_what_fits() {
             ),
             (r#"(metadata.labels.a || "") == "x""#, r#"`(metadata.labels.a ?? "")`"#),
             ("any(spec.containers + spec.initContainers, .tty)", "`concat(spec.containers, spec.initContainers)`"),
+            ("any([container] + fromJSON(metadata.name), .tty)", "`concat([container], fromJSON(metadata.name))`"),
             ("!len(spec.volumes)", "`len(spec.volumes) == 0`"),
             ("container.image.tag == latest", r#"`"latest"`"#),
             ("any(c in spec.containers, c.tty)", "`any(spec.containers, .tty)`"),
@@ -169,6 +181,17 @@ fn two_sides_that_do_not_fit_are_told_with_what_fits() {
             ("container.isInit", r#"`container.containerType == "init"`"#),
             (r#"containerType != "init""#, "`container.containerType`"),
             ("not spec.nodeName", r#"`(spec.nodeName ?? "") == ""`"#),
+        ],
+    );
+    // The values are meant here, and the keys there.
+    check(
+        "{kind: ConfigMap}",
+        &[
+            (
+                r#"any(object.data, # contains "PRIVATE KEY")"#,
+                r#"`any(values(object.data), # contains "PRIVATE KEY")` for its values, or `any(keys(object.data), # contains "PRIVATE KEY")` for its keys"#,
+            ),
+            (r#"none(metadata.labels, # startsWith "team")"#, r#"`none(keys(metadata.labels), # startsWith "team")`"#),
         ],
     );
     check(PDB, &[("object.spec.maxUnavailable < 1", r#"`object.spec.maxUnavailable in [0, "0%"]`"#)]);

@@ -206,7 +206,7 @@ mod tests {
         for rule in [
             "(container.securityContext.runAsNonRoot ?? securityContext.runAsNonRoot) != true",
             "securityContext.runAsUser == 0 || container.securityContext.runAsUser == 0",
-            "securityContext.runAsUser == 0 || any(spec.containers, .securityContext.runAsUser == 0)",
+            "securityContext.runAsUser == 0 || any(concat(spec.containers, spec.initContainers), .securityContext.runAsUser == 0)",
             "let c = container.securityContext; (c.runAsNonRoot ?? securityContext.runAsNonRoot) != true",
             "securityContext.fsGroup == 0",
             "any(securityContext.sysctls, .name == 'a')",

@@ -99,6 +99,9 @@ pub(super) fn of_unknown(key: &str, node: Node<'_>, known: &[&str]) -> Option<St
         let is_of_spec = ["rule", "match", "message", "severity", "mode", "enforcementAction", "actions", "exceptions"];
         return is_of_spec.contains(&key).then(|| format!("it stands in `spec`, write `spec: {{{key}: …}}`"));
     }
+    if has("reason") && has("until") {
+        return of_exception(key, node);
+    }
     if has("include") && has("exclude") {
         let ours = match key {
             "in" | "only" | "names" | "matchNames" => "include",
@@ -131,7 +134,7 @@ fn of_match(key: &str, node: Node<'_>) -> Option<String> {
             None => "write `gvk: [{kind: Pod}]`".to_owned(),
         }),
         "excludeNamespaces" | "excludedNamespaces" | "exclude" | "notNamespaces" => {
-            let names = list_of(node).unwrap_or_else(|| "[…]".to_owned());
+            let names = names_within(node).unwrap_or_else(|| "[…]".to_owned());
             Some(format!("write {}", field_of("namespaces", &format!("{{exclude: {names}}}"))?))
         }
         "namespace" | "includeNamespaces" | "includedNamespaces" => {
@@ -148,6 +151,36 @@ fn of_match(key: &str, node: Node<'_>) -> Option<String> {
         }
         "any" | "all" => Some("name every kind in one list, such as `gvk: [{kind: Pod}, {kind: Service}]`".to_owned()),
         _ => None,
+    }
+}
+
+fn of_exception(key: &str, node: Node<'_>) -> Option<String> {
+    match key {
+        "expires" | "expiresAt" | "expiry" | "expiration" | "validUntil" | "end" => {
+            Some(format!("write {}", field_of("until", node.as_str().unwrap_or("2030-01-31"))?))
+        }
+        "namespace" => Some(format!("write {}", field_of("namespaces", &list_of(node)?)?)),
+        "name" => Some(format!("write {}", field_of("names", &list_of(node)?)?)),
+        "labels" | "labelSelector" | "matchLabels" | "selector" | "namespaceSelector" => Some(
+            "an exception is for `namespaces` and `names`: what labels choose stands in `match`, or in the rule"
+                .to_owned(),
+        ),
+        "comment" | "justification" | "message" | "because" => Some("write `reason`".to_owned()),
+        _ => None,
+    }
+}
+
+/// The namespaces that are named somewhere in a field, as a list.
+fn names_within(node: Node<'_>) -> Option<String> {
+    match node.view() {
+        // As Kyverno has them.
+        View::Object(object) => {
+            let inner =
+                ["namespaces", "namespace", "resources", "any", "all"].into_iter().find_map(|key| object.get_str(key));
+            names_within(inner?)
+        }
+        View::Array(array) if array.iter().any(|element| element.as_object().is_some()) => names_within(array.get(0)?),
+        _ => list_of(node),
     }
 }
 
@@ -352,6 +385,9 @@ mod tests {
                 ("namespace: prod", "unknown field `namespace`: write `namespaces: {include: [prod]}`"),
                 ("excludeNamespaces: [a, 'no']", "write `namespaces: {exclude: [a, \"no\"]}`"),
                 ("exclude: [a]", "write `namespaces: {exclude: [a]}`"),
+                ("exclude: {namespaces: [a]}", "write `namespaces: {exclude: [a]}`"),
+                ("exclude: {any: [{resources: {namespaces: [a, b]}}]}", "write `namespaces: {exclude: [a, b]}`"),
+                ("exclude: {kinds: [a]}", "write `namespaces: {exclude: […]}`"),
                 ("names: prod", "expected a list, got text: write a list: `names: [prod]`"),
                 ("name: prod", "unknown field `name`: write `names: [prod]`"),
                 ("operations: CREATE", "write a list: `operations: [CREATE]`"),
@@ -364,6 +400,24 @@ mod tests {
                 ("labelSelector: {app: web}", "unknown field `app`: write `matchLabels: {app: web}`"),
                 ("namespaceSelector: {env: prod}", "unknown field `env`: write `matchLabels: {env: prod}`"),
                 ("matchLabels: {app: web}", "write `labelSelector: {matchLabels: {app: web}}`"),
+            ],
+        );
+    }
+
+    #[test]
+    fn fields_of_an_exception_are_told_as_they_are_written_here() {
+        let of_exception = |field: &str| {
+            format!(
+                "name: a\nmatch: {{gvk: [{{kind: Pod}}]}}\nrule: spec.hostPID\nexceptions: [{{reason: a, {field}}}]\n"
+            )
+        };
+        check(
+            of_exception,
+            &[
+                ("namespaces: [a], expires: '2099-01-01'", "unknown field `expires`: write `until: 2099-01-01`"),
+                ("namespace: a", "write `namespaces: [a]`"),
+                ("labels: {app: web}", "what labels choose stands in `match`, or in the rule"),
+                ("names: [a], comment: b", "write `reason`"),
             ],
         );
     }

@@ -10,8 +10,12 @@ pub(super) fn translate(source: &str) -> Option<Translated> {
     if !is_rego {
         return None;
     }
-    let mut statements: Vec<&str> = source
-        .lines()
+    let lines: Vec<&str> = match in_one_line(source) {
+        Some(statements) => statements,
+        None => source.lines().collect(),
+    };
+    let mut statements: Vec<&str> = lines
+        .into_iter()
         .map(|line| line.trim().trim_end_matches(';').trim_end())
         .filter(|line| !line.is_empty() && !line.starts_with('#'))
         .collect();
@@ -30,6 +34,16 @@ pub(super) fn translate(source: &str) -> Option<Translated> {
     let mut rego = Rego { variables: 0, sets: Vec::new() };
     let text = rego.all(&statements)?;
     Some(Translated { text, variables: rego.variables })
+}
+
+/// The statements of `deny[msg] { …; … }`.
+fn in_one_line(source: &str) -> Option<Vec<&str>> {
+    let (head, body) = source.split_once('{').filter(|_| !source.contains('\n'))?;
+    let is_denial = ["deny", "violation"].into_iter().any(|word| head.starts_with(word));
+    let statements: Vec<&str> = body.trim_end().strip_suffix('}')?.split(';').collect();
+    // A `;` in a text parts no statements.
+    let is_whole = |statement: &&str| statement.matches('"').count().is_multiple_of(2);
+    (is_denial && statements.iter().all(is_whole)).then_some(statements)
 }
 
 struct Rego<'s> {

@@ -1,17 +1,9 @@
 //! What says more, or less, than the one way to say it that came to mind.
 
-use super::{DEPLOYMENT, INGRESS, PDB, POLICY, check_judged, check_warned, told};
+use super::{DEPLOYMENT, INGRESS, PDB, POLICY, check_judged, check_silent, check_warned};
 
 const ROLE: &str = "{group: rbac.authorization.k8s.io, kind: ClusterRole}";
 const HOOKS: &str = "{group: admissionregistration.k8s.io, kind: ValidatingWebhookConfiguration}";
-
-/// Nothing is told of these rules.
-#[track_caller]
-fn check_silent(kind: &str, rules: &[&str]) {
-    for rule in rules {
-        assert_eq!(told(&format!("gvk: [{kind}], podControllers: false"), rule), "", "{rule}");
-    }
-}
 
 #[test]
 fn one_text_may_stand_for_all() {
@@ -88,6 +80,7 @@ fn a_part_is_meant_by_all_parts_of_its_name() {
                 r#"any(object.webhooks, any(.rules, any(.resources, # == "pods/exec")))"#,
                 r#"`# in ["pods/exec", "pods/*", "*/exec", "*/*"]`"#,
             ),
+            (r#"any(object.webhooks, any(.rules, "*" in .resources))"#, r#"`any(.resources, # in ["*", "*/*"])`"#),
         ],
     );
 }
@@ -146,7 +139,88 @@ fn all_addresses_are_those_of_both_kinds() {
             r#"`any(object.spec.loadBalancerSourceRanges, # in ["0.0.0.0/0", "::/0"])`"#,
         )],
     );
-    check_silent("{kind: Service}", &[r#"any(object.spec.loadBalancerSourceRanges, # == "0.0.0.0/0" || # == "::/0")"#]);
+    let ranges = "object.spec.loadBalancerSourceRanges";
+    let open = format!(r#"any({ranges}, # == "0.0.0.0/0" || # == "::/0")"#);
+    check_warned("{kind: Service}", &[(&open, &format!("`({ranges} == nil || {open})`"))]);
+    check_silent("{kind: Service}", &[&format!("{ranges} == nil || {open}")]);
+}
+
+#[test]
+fn a_rule_of_a_policy_without_peers_or_ports_is_for_all() {
+    let open = |list: &str, all: &str, whole: &str| {
+        format!(
+            "`{list}` may be empty, and stands for {all} then, which this rule does not ask for: write `({list} == nil || {whole})`"
+        )
+    };
+    let peers = r#"any(.to, .ipBlock.cidr in ["0.0.0.0/0", "::/0"])"#;
+    let ports = r#"any(.ports, .port == nil || .port == "ssh")"#;
+    check_warned(
+        POLICY,
+        &[
+            (&format!("any(object.spec.egress, {peers})"), &open(".to", "every destination", peers)),
+            (&format!("any(object.spec.ingress, {ports})"), &open(".ports", "every port", ports)),
+            (
+                "any(object.spec.ingress, any(.from, .namespaceSelector == {}))",
+                &open(".from", "whoever asks", "any(.from, .namespaceSelector == {})"),
+            ),
+            (
+                "len(filter(object.spec.ingress, any(.from, .ipBlock != nil))) > 0",
+                &open(".from", "whoever asks", "any(.from, .ipBlock != nil)"),
+            ),
+            (
+                "any(object.spec.ingress, len(filter(.from, .ipBlock != nil)) > 0)",
+                &open(".from", "whoever asks", "len(filter(.from, .ipBlock != nil)) > 0"),
+            ),
+            (
+                r#"any(object.spec.ingress, let ports = map(.ports, .port); any(ports, # == nil || # == "ssh"))"#,
+                &open(".ports", "every port", r#"any(ports, # == nil || # == "ssh")"#),
+            ),
+            (
+                "not all(object.spec.egress, all(.to, .podSelector != nil))",
+                "write `(.to != nil && all(.to, .podSelector != nil))`",
+            ),
+            (
+                "not all(object.spec.egress, none(.to, .ipBlock != nil))",
+                "write `(.to != nil && none(.to, .ipBlock != nil))`",
+            ),
+        ],
+    );
+    check_warned(
+        ROLE,
+        &[(
+            r#"any(object.rules, "db" in .resourceNames)"#,
+            &open(".resourceNames", "every name", r#""db" in .resourceNames"#),
+        )],
+    );
+    check_silent(
+        POLICY,
+        &[
+            &format!("any(object.spec.egress, .to == nil || {peers})"),
+            &format!("any(object.spec.egress, len(.to) == 0 || {peers})"),
+            &format!("any(object.spec.egress, .to != nil && {peers})"),
+            // What has none is told by these.
+            "any(object.spec.egress, all(.to, .podSelector == nil))",
+            "any(object.spec.egress, none(.to, .podSelector != nil))",
+            "any(object.spec.egress, not any(.to, .podSelector != nil))",
+            "any(object.spec.egress, .to == nil)",
+        ],
+    );
+    let policy = |egress: &str| {
+        format!(
+            "{{apiVersion: networking.k8s.io/v1, kind: NetworkPolicy, metadata: {{name: a}}, spec: {{podSelector: {{}}, egress: [{egress}]}}}}"
+        )
+    };
+    check_judged(
+        POLICY,
+        &format!("any(object.spec.egress, (.to == nil || {peers}))"),
+        &[
+            (&policy("{}"), true),
+            (&policy("{to: []}"), true),
+            (&policy("{to: [{ipBlock: {cidr: '0.0.0.0/0'}}]}"), true),
+            (&policy("{to: [{podSelector: {}}]}"), false),
+            (&policy(""), false),
+        ],
+    );
 }
 
 #[test]
@@ -179,9 +253,24 @@ fn a_port_has_a_number_or_a_name() {
             r#"`let port = .targetPort ?? .port; (port == 22 || type(port) == "string")`"#,
         )],
     );
+    // The name of a port of a Service is not that of the port that it leads to.
+    check_warned(
+        "{kind: Service}",
+        &[
+            (
+                "any(object.spec.ports, .port != .targetPort)",
+                "`any(object.spec.ports, .port != (.targetPort ?? .port))`",
+            ),
+            (
+                "any(object.spec.ports, .port != (.targetPort ?? .port))",
+                r#"`let port = .targetPort ?? .port; type(port) == "int" && .port != port`"#,
+            ),
+        ],
+    );
     check_silent(
         "{kind: Service}",
         &[
+            r#"any(object.spec.ports, let port = .targetPort ?? .port; type(port) == "int" && .port != port)"#,
             r#"any(object.spec.ports, (.targetPort ?? .port) in [22, "ssh"])"#,
             r#"any(object.spec.ports, .targetPort == "ssh")"#,
             "any(object.spec.ports, .port == 22)",
@@ -196,7 +285,12 @@ fn a_port_has_a_number_or_a_name() {
             &format!("`({number} == 22 || .backend.service.port.name != nil)`"),
         )],
     );
-    check_silent(INGRESS, &[&format!("any(object.spec.rules, any(.http.paths, {number} != nil && {number} == 22))")]);
+    check_silent(
+        INGRESS,
+        &[&format!(
+            "object.spec.rules != nil && any(object.spec.rules, any(.http.paths, {number} != nil && {number} == 22))"
+        )],
+    );
 }
 
 #[test]

@@ -98,6 +98,28 @@ fn whoever_asks_what_was_written_hears_that() {
 }
 
 #[test]
+fn what_only_some_objects_are_filled_in_with_is_told_of_those() {
+    let never = "the API server fills in";
+    check_warned(
+        "{group: batch, kind: CronJob}",
+        &[("object.spec.suspend == nil", "the API server fills in false where `object.spec.suspend` is left out")],
+    );
+    check_warned("{group: batch, kind: Job}", &[("object.spec.suspend == nil", never)]);
+    check_warned("{group: batch, kind: Job}", &[("object.spec.parallelism == nil", never)]);
+    check_warned("{kind: Pod}", &[("object.spec.serviceAccountName == nil", never)]);
+    check_warned("{kind: ConfigMap}", &[("any(cluster.jobs.list(metadata.namespace), .spec.suspend == nil)", never)]);
+    for (kind, rule) in [
+        ("{group: batch, kind: CronJob}", "object.spec.jobTemplate.spec.suspend == nil"),
+        ("{group: batch, kind: CronJob}", "object.spec.jobTemplate.spec.parallelism == nil"),
+        ("{group: batch, kind: CronJob}", "let job = object.spec.jobTemplate; job.spec.suspend == nil"),
+        (DEPLOYMENT, "object.spec.template.spec.serviceAccountName == nil"),
+        ("{kind: Service}", "object.spec.internalTrafficPolicy == nil"),
+    ] {
+        assert_eq!(told(&format!("gvk: [{kind}], podControllers: false"), rule), "", "{rule}");
+    }
+}
+
+#[test]
 fn nothing_is_filled_in_where_there_is_nothing() {
     let pod = |container: &str| of("v1", "Pod", &format!("containers: [{{name: c, image: i, {container}}}]"));
     let (none, empty, own) =

@@ -1,6 +1,6 @@
 //! What Kubernetes makes of what is left out, or empty.
 
-use super::{DEPLOYMENT, POLICY, check, check_judged, check_warned, told};
+use super::{DEPLOYMENT, PDB, POLICY, check, check_accepted, check_judged, check_silent, check_warned, told};
 use crate::testing::{Objects, judge, objects, rules};
 
 fn pod(spec: &str) -> String {
@@ -139,6 +139,103 @@ fn what_stands_in_for_a_field_is_advised_before_a_value() {
             (&format!("{requests}.cpu < '100m'"), &format!("`({requests}.cpu ?? {limits}.cpu ?? \"0\") < \"100m\"`")),
             ("container.securityContext.runAsUser < 10000", &format!("`({user} ?? 0) < 10000`")),
             ("container.securityContext.runAsUser < 10000", &format!("`let x = {user}; x != nil && x < 10000`")),
+        ],
+    );
+}
+
+#[test]
+fn what_is_left_out_may_have_no_bound() {
+    check_warned(
+        "{kind: Pod}",
+        &[
+            (
+                "any(spec.tolerations, .tolerationSeconds > 600)",
+                "has no bound then, which this rule does not ask for: write `(.tolerationSeconds == nil || .tolerationSeconds > 600)`",
+            ),
+            (
+                r#"any(spec.volumes, .emptyDir.sizeLimit > "1Gi")"#,
+                r#"write `.emptyDir != nil && (.emptyDir.sizeLimit == nil || .emptyDir.sizeLimit > "1Gi")`"#,
+            ),
+            (
+                "spec.activeDeadlineSeconds >= 600",
+                "`spec.activeDeadlineSeconds != nil && spec.activeDeadlineSeconds >= 600`",
+            ),
+        ],
+    );
+    let job = "{group: batch, kind: Job}";
+    check_warned(
+        job,
+        &[("3600 < object.spec.ttlSecondsAfterFinished", "`(object.spec.ttlSecondsAfterFinished == nil || 3600 < ")],
+    );
+    check_silent(
+        job,
+        &[
+            "object.spec.ttlSecondsAfterFinished == nil || object.spec.ttlSecondsAfterFinished > 3600",
+            "object.spec.ttlSecondsAfterFinished != nil && object.spec.ttlSecondsAfterFinished > 3600",
+            "not (object.spec.activeDeadlineSeconds > 60)",
+        ],
+    );
+    let autoscaler = "{group: autoscaling, kind: HorizontalPodAutoscaler, version: v2}";
+    let policies = "object.spec.behavior.scaleDown.policies";
+    let percent = format!(r#"any({policies}, .type == "Percent" && .value > 50)"#);
+    check_warned(
+        autoscaler,
+        &[(
+            &percent,
+            &format!(
+                "stands for 100 percent at a time then, which this rule does not ask for: write `({policies} == nil || {percent})`"
+            ),
+        )],
+    );
+    let service = r#"object.spec.type == "LoadBalancer" && object.spec.externalTrafficPolicy == "Cluster""#;
+    check_warned("{kind: Service}", &[(service, r#"`(object.spec.externalTrafficPolicy ?? "Cluster") == "Cluster"`"#)]);
+}
+
+#[test]
+fn a_text_that_is_a_version_or_a_date_is_read_as_one() {
+    check(
+        "{kind: Pod}",
+        &[
+            (
+                r#"container.image.tag < "1.20""#,
+                r#"write `isSemver(container.image.tag) && semver(container.image.tag) < semver("1.20")`"#,
+            ),
+            (
+                "metadata.annotations.expires < now()",
+                "write `metadata.annotations.expires != nil && date(metadata.annotations.expires) < now()`",
+            ),
+            ("now() > metadata.annotations.expires", "&& now() > date(metadata.annotations.expires)`"),
+        ],
+    );
+}
+
+#[test]
+fn what_stands_in_for_a_missing_text_can_be_read() {
+    let budget = "int(trimSuffix(string(object.spec.maxUnavailable ?? \"\"), \"%\")) > 50";
+    check(
+        PDB,
+        &[(
+            budget,
+            "this fails where `object.spec.maxUnavailable` is missing, because \"\" is not an int: write `?? \"0\"` in the place of `?? \"\"`",
+        )],
+    );
+    check(
+        "{kind: Pod}",
+        &[
+            (r#"int(metadata.labels.a ?? "") > 5"#, r#"write `?? "0"` in the place of `?? ""`"#),
+            (
+                r#"duration(metadata.labels.a ?? "never") > duration("5h")"#,
+                r#"write `?? "0s"` in the place of `?? "never"`"#,
+            ),
+            (r#"fromJSON(trim(metadata.labels.a ?? "")).b == 5"#, r#"write `?? "null"`"#),
+        ],
+    );
+    check_accepted(
+        "{kind: Pod}",
+        &[
+            r#"int(metadata.labels.a ?? "0") > 5"#,
+            r#"(metadata.labels.a ?? "") matches "^[0-9]+$" && int(metadata.labels.a ?? "") > 5"#,
+            r#"isSemver(metadata.labels.a ?? "") && semver(metadata.labels.a ?? "") > semver("1")"#,
         ],
     );
 }

@@ -3,6 +3,28 @@
 use super::{DEPLOYMENT, PDB, check, check_accepted, check_warned, told};
 
 #[test]
+fn what_selects_pods_is_not_found_by_their_labels() {
+    let asked = |plural: &str, selector: &str| {
+        format!("len(cluster.{plural}.list(metadata.namespace, object.spec.selector{selector})) == 0")
+    };
+    let advice = |plural: &str, field: &str| {
+        format!(
+            "`{plural}` are found by their own labels, and not by the pods that they select: write \
+             `filter(cluster.{plural}.list(metadata.namespace), selects({field}, object.spec.template.metadata.labels))`"
+        )
+    };
+    check(
+        DEPLOYMENT,
+        &[
+            (&asked("poddisruptionbudgets", ""), &advice("poddisruptionbudgets", ".spec.selector")),
+            (&asked("poddisruptionbudgets", ".matchLabels"), &advice("poddisruptionbudgets", ".spec.selector")),
+            (&asked("networkpolicies", ""), &advice("networkpolicies", ".spec.podSelector")),
+        ],
+    );
+    check_accepted(DEPLOYMENT, &["len(cluster.pods.list(metadata.namespace, object.spec.selector)) == 0"]);
+}
+
+#[test]
 fn lookups_have_types() {
     check(
         PDB,
@@ -22,7 +44,10 @@ fn lookups_have_types() {
                 r#"not cluster.pods.exists(metadata.namespace, "a")"#,
                 r#"`cluster.pods.byName(metadata.namespace, "a") != nil`"#,
             ),
-            (r#"len(cluster.pods.list(metadata.namespace, "app=web")) == 0"#, r#"`{"app": "web"}`"#),
+            (
+                r#"len(cluster.pods.list(metadata.namespace, "app=web")) == 0"#,
+                r#"`cluster.pods.list(metadata.namespace, {"app": "web"})`"#,
+            ),
             (
                 "any(cluster.pods.list(metadata.namespace), any(.spec.containers, .image.tag == \"a\"))",
                 "`image(.image).tag`",
@@ -31,7 +56,10 @@ fn lookups_have_types() {
     );
     check(
         PDB,
-        &[(r#"len(cluster.pods.list(metadata.namespace, "app!=web")) == 0"#, "must be map, and this is string")],
+        &[(
+            r#"len(cluster.pods.list(metadata.namespace, "app!=web")) == 0"#,
+            r#"a selector is a map of labels, and this is text: write `cluster.pods.list(metadata.namespace, {app: "x"})`, or `cluster.pods.list(metadata.namespace)` for all of them"#,
+        )],
     );
     check_warned(
         PDB,
@@ -43,6 +71,33 @@ fn lookups_have_types() {
     let same = "cluster.configmaps.byName(metadata.namespace, request.namespace) == nil";
     assert_eq!(told(&format!("gvk: [{PDB}]"), same), "");
     check_accepted(PDB, &["len(cluster.pods.list(metadata.namespace, object.spec.selector)) == 0"]);
+}
+
+#[test]
+fn an_empty_namespace_and_an_empty_selector_are_told_at_once() {
+    let told = told(&format!("gvk: [{PDB}]"), r#"len(cluster.pods.list("", "")) == 0"#);
+    for expected in [
+        r#"no namespace is called "": write "*" for all namespaces"#,
+        r#"this is text: write `cluster.pods.list("*", {app: "x"})`, or `cluster.pods.list("*")` for all of them"#,
+    ] {
+        assert!(told.contains(expected), "{told}");
+    }
+    check(
+        PDB,
+        &[
+            (r#"len(cluster.pods.list("*", "")) == 0"#, r#"`cluster.pods.list("*", {app: "x"})`"#),
+            (
+                r#"len(cluster.consistent.pods.list("shop", "app=a, tier==b")) == 0"#,
+                r#"`cluster.consistent.pods.list("shop", {"app": "a", "tier": "b"})`"#,
+            ),
+            (r#"len(cluster["pods.metrics.k8s.io"].list("", "")) == 0"#, "no kind is served as"),
+            (
+                r#"len(cluster.nodes.list("", "")) == 0"#,
+                r#"`nodes` are in no namespace, and a selector is a map of labels: write `cluster.nodes.list()` for all of them, or `cluster.nodes.list({app: "x"})`"#,
+            ),
+            (r#"len(cluster.nodes.list("role=web")) == 0"#, r#"`cluster.nodes.list({"role": "web"})`"#),
+        ],
+    );
 }
 
 #[test]

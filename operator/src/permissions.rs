@@ -1,0 +1,210 @@
+//! What an engine is granted because of its rules: what they need, within what the instance allows and what the operator may do itself.
+//! And what is told of the rules that need more.
+
+mod told;
+
+#[cfg(test)]
+pub(crate) mod tests;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use jiff::{SignedDuration, Timestamp};
+use portal_core::{
+    permissions::{BASE, Place},
+    requirements::Permission,
+    rule::{Rule, source::RuleId},
+};
+use portal_crds::{GrantedResource, RbacMode};
+
+use crate::{instance::Instance, needs::Needs};
+
+/// A verb on a resource, and the namespace if it is needed in one alone.
+pub type Need = (Permission, Option<String>);
+
+/// The rules that need something. There may be thousands, and they are handed from plan to plan.
+pub type Causes = Arc<BTreeSet<Arc<RuleId>>>;
+
+/// Verbs, and the first of the rules that need them, by group and plural.
+pub type ByResource<'a> = BTreeMap<(&'a str, &'a str), (BTreeSet<&'a str>, BTreeSet<&'a RuleId>)>;
+
+/// What the API server has told: of an instance that is granted what it needs, whether the operator may do something itself; of one that
+/// waits for somebody who grants it, whether its engine may.
+pub type Held = BTreeMap<Need, bool>;
+
+/// How long a right stays after the last rule that needs it is gone. An engine watches for 70 s longer than rules need it to.
+pub const GRACE: SignedDuration = SignedDuration::from_secs(90);
+
+/// What was decided of everything that the rules of an instance need.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub struct Permissions {
+    /// What the engine is given because of rules, and because of which. None of those that every engine has is among it. Because of no
+    /// rule: the instance names the kind, or the last rule has gone a moment ago.
+    pub granted: BTreeMap<Need, Causes>,
+    /// What it is not given, why, and which rules need it.
+    pub refused: BTreeMap<Need, (Refusal, Causes)>,
+    /// Whether something is not decided, because the API server has not told yet.
+    pub is_incomplete: bool,
+}
+
+/// Why something is not granted.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Refusal {
+    /// `rbac.deniedResources` of the instance names it.
+    ByInstance,
+    /// It leads to secrets or into pods, and `rbac.allowedResources` of the instance does not name it.
+    ByDefault,
+    /// The operator may not do it itself, and so cannot hand it on.
+    AboveCeiling,
+    /// The instance says that somebody else grants.
+    ByHand(RbacMode),
+}
+
+/// What was found out of the rules of an instance. Made by the caretaker of the instance, read by whoever writes the status of rules.
+#[derive(Clone, Debug, Default)]
+pub struct Verdicts {
+    /// The rules that are loaded, in the order of their names.
+    pub rules: Arc<[Arc<Rule>]>,
+    /// What is told of those that lack something.
+    pub denied: BTreeMap<Arc<RuleId>, String>,
+}
+
+/// How many rules are named of those that cause something.
+const SOME: usize = 5;
+
+/// Subresources that reach into what runs, or hand out who it is.
+const INTO_PODS: [&str; 5] = ["attach", "exec", "portforward", "proxy", "token"];
+
+impl Permissions {
+    /// Decides. `lately` is what was needed a moment ago, and when it last was.
+    pub fn decide(instance: &Instance, needs: &Needs, held: &Held, lately: &BTreeMap<Need, Timestamp>) -> Permissions {
+        let mode = instance.spec.rbac.mode;
+        let mut permissions = Permissions::default();
+        let none = Causes::default();
+        let gone = lately.keys().filter(|need| !needs.grants.contains_key(need)).map(|need| (need, &none));
+        for (need, rules) in needs.grants.iter().chain(gone).filter(|(need, _)| !has_everybody(need)) {
+            let is_gone = !needs.grants.contains_key(need);
+            // Whoever grants by hand need not heed what the operator has to.
+            let bound = bound(instance, &need.0).filter(|_| mode == RbacMode::Auto);
+            let refusal = match (bound, held.get(need)) {
+                (Some(refusal), _) => Some(refusal),
+                (None, Some(true)) => None,
+                (None, Some(false)) if mode == RbacMode::Auto => Some(Refusal::AboveCeiling),
+                (None, Some(false)) => Some(Refusal::ByHand(mode)),
+                (None, None) => {
+                    permissions.is_incomplete |= !is_gone;
+                    continue;
+                }
+            };
+            match refusal {
+                Some(refusal) if !is_gone => {
+                    permissions.refused.insert(need.clone(), (refusal, Arc::clone(rules)));
+                }
+                None if mode == RbacMode::Auto => drop(permissions.granted.insert(need.clone(), Arc::clone(rules))),
+                _ => {}
+            }
+        }
+        permissions
+    }
+
+    /// What is granted in the whole cluster, or in a namespace and not everywhere anyway: the verbs by group and plural, with the first of
+    /// the rules.
+    pub fn by_resource(&self, namespace: Option<&str>) -> ByResource<'_> {
+        let mut found = ByResource::new();
+        for ((permission, place), rules) in &self.granted {
+            let is_everywhere = place.is_some() && self.granted.contains_key(&(permission.clone(), None));
+            if place.as_deref() != namespace || is_everywhere {
+                continue;
+            }
+            let (verbs, causes) = found.entry((&*permission.group, &*permission.resource)).or_default();
+            verbs.insert(permission.verb);
+            // The first ones of all are among the first ones of each.
+            causes.extend(rules.iter().take(SOME + 1).map(|rule| &**rule));
+        }
+        found
+    }
+
+    /// What is refused, for people: which rules lack what, and where to read what to do.
+    pub fn refusals(&self) -> String {
+        let mut by_rule: BTreeMap<&RuleId, Vec<&Need>> = BTreeMap::new();
+        for (need, (_, rules)) in &self.refused {
+            rules.iter().for_each(|rule| by_rule.entry(rule).or_default().push(need));
+        }
+        const SHOWN: usize = 3;
+        let shown = by_rule.iter().take(SHOWN);
+        let shown: Vec<String> =
+            shown.map(|(rule, needs)| format!("rule {rule}: {}", told::words(needs.iter().copied()))).collect();
+        let more = by_rule.len().saturating_sub(SHOWN);
+        let more = if more > 0 { format!("; and {more} more rules") } else { String::new() };
+        format!(
+            "not granted, which costs these rules and no others: {}{more}. The condition PermissionGranted of each rule says what to do",
+            shown.join("; ")
+        )
+    }
+
+    /// The namespaces in which something is granted that is not granted everywhere.
+    pub fn namespaces(&self) -> BTreeSet<&str> {
+        let named = self.granted.keys().filter_map(|(_, place)| place.as_deref()).collect::<BTreeSet<_>>();
+        named.into_iter().filter(|namespace| !self.by_resource(Some(namespace)).is_empty()).collect()
+    }
+}
+
+impl Verdicts {
+    /// What is told of the rules of an instance.
+    pub fn new(instance: &Instance, needs: &Needs, permissions: &Permissions) -> Verdicts {
+        let mut by_rule: BTreeMap<Arc<RuleId>, Vec<(&Need, Refusal)>> = BTreeMap::new();
+        for (need, (refusal, rules)) in &permissions.refused {
+            for rule in rules.iter() {
+                by_rule.entry(Arc::clone(rule)).or_default().push((need, *refusal));
+            }
+        }
+        let denied = by_rule.into_iter().map(|(rule, lacks)| {
+            let told = told::told(instance, &rule, &lacks);
+            (rule, told)
+        });
+        Verdicts { rules: Arc::clone(&needs.rules), denied: denied.collect() }
+    }
+
+    /// The loaded rule of this name.
+    pub fn rule(&self, id: &RuleId) -> Option<&Rule> {
+        self.rules.binary_search_by(|rule| rule.id.cmp(id)).ok().map(|place| &*self.rules[place])
+    }
+}
+
+/// Whether every engine has it, whatever its rules say.
+pub fn has_everybody((permission, _): &Need) -> bool {
+    let Permission { group, resource, verb } = permission;
+    BASE.iter()
+        .filter(|base| base.place == Place::Cluster)
+        .any(|base| (base.group, base.resource) == (group.as_str(), resource.as_str()) && base.verbs.contains(verb))
+}
+
+/// Why the instance does not let it be granted, if that is so.
+fn bound(instance: &Instance, permission: &Permission) -> Option<Refusal> {
+    let rbac = &instance.spec.rbac;
+    let names = |list: &[GrantedResource]| {
+        list.iter().any(|found| found.group == permission.group && found.resource == permission.resource)
+    };
+    if names(&rbac.denied_resources) {
+        return Some(Refusal::ByInstance);
+    }
+    (is_delicate(permission) && !names(&rbac.allowed_resources)).then_some(Refusal::ByDefault)
+}
+
+/// Whether it leads to secrets or into pods.
+fn is_delicate(permission: &Permission) -> bool {
+    let subresource = permission.resource.split_once('/').map(|(_, subresource)| subresource);
+    let is_secret = permission.group.is_empty() && permission.resource == "secrets";
+    is_secret || subresource.is_some_and(|name| INTO_PODS.contains(&name))
+}
+
+/// Some of the rules that cause something, for people: the first ones by name. Not how many more there are, so that not every rule that
+/// comes or goes is a change of a role.
+pub fn some_of<'a>(rules: impl IntoIterator<Item = &'a RuleId>) -> String {
+    let names: Vec<String> = rules.into_iter().take(SOME + 1).map(ToString::to_string).collect();
+    match names.len() {
+        0 => "no rule any more, or `watchedGvks`".to_owned(),
+        1..=SOME => names.join(", "),
+        _ => format!("{}, and more", names[..SOME].join(", ")),
+    }
+}

@@ -1,0 +1,230 @@
+//! What rules are told that need more than their engine may do.
+
+use expect_test::expect;
+use portal_core::{
+    kinds::Kinds,
+    manifest::Manifest,
+    rule::{file, source::Origin},
+};
+use serde_json::json;
+
+use super::*;
+use crate::children::tests::instance;
+use crate::needs::{Known, Rules};
+
+/// What these rules need, as objects of the cluster in their first version.
+pub(crate) fn needs(instance: &Instance, text: &str) -> Needs {
+    let mut rules = Rules::default();
+    rules.set_kinds(Arc::new(Kinds::builtin().clone()));
+    let read = file::read(&Manifest::new("rules.yaml", text.as_bytes().to_vec()));
+    let mut seen = BTreeSet::new();
+    for mut source in read.sources {
+        let (id, uid) = (source.id.clone(), format!("uid-{}", source.id.name));
+        source.origin = Origin::Cluster { uid: uid.clone() };
+        source.generation = 1;
+        seen.insert(id.clone());
+        rules.set(id, Some(Known::new(String::new(), (uid, 1), BTreeMap::new(), Some(source))));
+    }
+    for plural in ["portalclusterrules", "portalrules"] {
+        rules.set_listed(plural, &seen, |id| id.namespace.is_some() == (plural == "portalrules"));
+    }
+    rules.needs(instance, |_| None).unwrap()
+}
+
+pub(crate) const RULES: &str = r#"
+apiVersion: portal.io/v1alpha1
+kind: PortalClusterRule
+metadata: {name: secrets}
+spec:
+  match: {gvk: [{kind: ServiceAccount}]}
+  rule: len(cluster.secrets.list(metadata.namespace)) > 100
+---
+apiVersion: portal.io/v1alpha1
+kind: PortalClusterRule
+metadata: {name: services}
+spec:
+  match: {gvk: [{kind: Pod}]}
+  rule: len(cluster.services.list(metadata.namespace)) > 100
+---
+apiVersion: portal.io/v1alpha1
+kind: PortalRule
+metadata: {name: own, namespace: shop}
+spec:
+  match: {gvk: [{kind: Pod}]}
+  rule: consistentCluster.leases.byName("shop", "x") != nil
+"#;
+
+/// Everything that these rules need is held, but for resources of these names.
+fn held(needs: &Needs, but_for: &[&str]) -> Held {
+    needs.grants.keys().map(|need| (need.clone(), !but_for.contains(&&*need.0.resource))).collect()
+}
+
+fn decide(spec: serde_json::Value, but_for: &[&str]) -> (Instance, Needs, Permissions) {
+    let instance = instance(spec);
+    let needs = needs(&instance, RULES);
+    let permissions = Permissions::decide(&instance, &needs, &held(&needs, but_for), &BTreeMap::new());
+    (instance, needs, permissions)
+}
+
+fn shown(permissions: &Permissions) -> String {
+    let mut lines = Vec::new();
+    for namespace in [None].into_iter().chain(permissions.namespaces().into_iter().map(Some)) {
+        for ((group, resource), (verbs, rules)) in permissions.by_resource(namespace) {
+            let place = namespace.unwrap_or("*");
+            lines.push(format!("{place} {group}/{resource} {} {}", Vec::from_iter(verbs).join(","), some_of(rules)));
+        }
+    }
+    let refused =
+        permissions.refused.iter().map(|((permission, _), (refusal, _))| format!("{} {refusal:?}", permission.name()));
+    let refused: BTreeSet<String> = refused.collect();
+    lines.extend(refused);
+    lines.join("\n")
+}
+
+fn told(spec: serde_json::Value, but_for: &[&str]) -> String {
+    let (instance, needs, permissions) = decide(spec, but_for);
+    let told = Verdicts::new(&instance, &needs, &permissions).denied;
+    let told: Vec<String> = told.iter().map(|(rule, told)| format!("{rule}: {told}")).collect();
+    for manifest in told.iter().flat_map(|told| told.split("---\n").skip(1)) {
+        let _: serde_json::Value = serde_saphyr::from_str(manifest).unwrap();
+    }
+    told.join("\n")
+}
+
+#[test]
+fn what_rules_need_is_granted_within_the_bounds() {
+    let allowed = json!({ "rbac": { "allowedResources": [{ "group": "", "resource": "secrets" }] } });
+    let denied = json!({ "rbac": { "deniedResources": [{ "group": "", "resource": "services" }] } });
+    for (spec, but_for, expected) in [
+        (
+            json!({}),
+            &[][..],
+            expect![[r#"
+            * /services get,list,watch services
+            shop coordination.k8s.io/leases list shop/own
+            secrets ByDefault"#]],
+        ),
+        (
+            allowed.clone(),
+            &[],
+            expect![[r#"
+            * /secrets get,list,watch secrets
+            * /services get,list,watch services
+            shop coordination.k8s.io/leases list shop/own"#]],
+        ),
+        (
+            allowed,
+            &["secrets"],
+            expect![[r#"
+            * /services get,list,watch services
+            shop coordination.k8s.io/leases list shop/own
+            secrets AboveCeiling"#]],
+        ),
+        (
+            denied,
+            &[],
+            expect![[r#"
+            shop coordination.k8s.io/leases list shop/own
+            secrets ByDefault
+            services ByInstance"#]],
+        ),
+        (
+            json!({}),
+            &["leases"],
+            expect![[r#"
+            * /services get,list,watch services
+            leases.coordination.k8s.io AboveCeiling
+            secrets ByDefault"#]],
+        ),
+        (json!({ "rbac": { "mode": "Manual" } }), &["services"], expect!["services ByHand(Manual)"]),
+    ] {
+        expected.assert_eq(&shown(&decide(spec, but_for).2));
+    }
+}
+
+#[test]
+fn a_rule_that_lacks_something_is_told_what_to_apply() {
+    let by_hand = json!({ "mode": "split", "rbac": { "mode": "Manual" } });
+    let denied = json!({ "rbac": { "deniedResources": [{ "group": "", "resource": "services" }] } });
+    expect![[r#"
+        secrets: the engine may not get, list, watch secrets in the whole cluster, which the rule needs; that is granted to nobody by default: allow it by `kubectl patch portalinstance default --type=merge --patch='{"spec":{"rbac":{"allowedResources":[{"group":"","resource":"secrets"}]}}}'`, and apply the role as somebody who may; the rule takes effect by itself then:
+        ---
+        apiVersion: rbac.authorization.k8s.io/v1
+        kind: ClusterRole
+        metadata:
+          name: portal-ceiling-secrets
+          labels: {rbac.portal.io/aggregate-to-ceiling: "true"}
+        rules:
+        - {apiGroups: [""], resources: ["secrets"], verbs: [get, list, watch]}
+
+        shop/own: the engine may not list leases.coordination.k8s.io in namespace shop, which the rule needs; the operator may not do it itself, and so cannot grant it: apply this role as somebody who may; the rule takes effect by itself then:
+        ---
+        apiVersion: rbac.authorization.k8s.io/v1
+        kind: ClusterRole
+        metadata:
+          name: portal-ceiling-shop-own
+          labels: {rbac.portal.io/aggregate-to-ceiling: "true"}
+        rules:
+        - {apiGroups: ["coordination.k8s.io"], resources: ["leases"], verbs: [list]}
+    "#]].assert_eq(&told(json!({}), &["leases"]));
+    expect![[r#"
+        services: the engine may not get, list, watch services in the whole cluster, which the rule needs; `rbac.mode` of PortalInstance default is Manual: somebody else grants it; the rule takes effect by itself then:
+        ---
+        apiVersion: rbac.authorization.k8s.io/v1
+        kind: ClusterRole
+        metadata: {name: portal-granted-default-services}
+        rules:
+        - {apiGroups: [""], resources: ["services"], verbs: [get, list, watch]}
+        ---
+        apiVersion: rbac.authorization.k8s.io/v1
+        kind: ClusterRoleBinding
+        metadata: {name: portal-granted-default-services}
+        roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: portal-granted-default-services}
+        subjects:
+        - {kind: ServiceAccount, name: portal-default-admission, namespace: portal-system}
+
+        shop/own: the engine may not list leases.coordination.k8s.io in namespace shop, which the rule needs; `rbac.mode` of PortalInstance default is Manual: somebody else grants it; the rule takes effect by itself then:
+        ---
+        apiVersion: rbac.authorization.k8s.io/v1
+        kind: Role
+        metadata: {name: portal-granted-default-shop-own, namespace: shop}
+        rules:
+        - {apiGroups: ["coordination.k8s.io"], resources: ["leases"], verbs: [list]}
+        ---
+        apiVersion: rbac.authorization.k8s.io/v1
+        kind: RoleBinding
+        metadata: {name: portal-granted-default-shop-own, namespace: shop}
+        roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: portal-granted-default-shop-own}
+        subjects:
+        - {kind: ServiceAccount, name: portal-default-admission, namespace: portal-system}
+    "#]].assert_eq(&told(by_hand, &["services", "leases"]));
+    expect![[r#"
+        secrets: the engine may not get, list, watch secrets in the whole cluster, which the rule needs; that is granted to nobody by default: allow it by `kubectl patch portalinstance default --type=merge --patch='{"spec":{"rbac":{"allowedResources":[{"group":"","resource":"secrets"}]}}}'`, and apply the role as somebody who may; the rule takes effect by itself then:
+        ---
+        apiVersion: rbac.authorization.k8s.io/v1
+        kind: ClusterRole
+        metadata:
+          name: portal-ceiling-secrets
+          labels: {rbac.portal.io/aggregate-to-ceiling: "true"}
+        rules:
+        - {apiGroups: [""], resources: ["secrets"], verbs: [get, list, watch]}
+
+        services: the engine may not get, list, watch services in the whole cluster, which the rule needs; `rbac.deniedResources` of PortalInstance default names services: take it out there"#]].assert_eq(&told(denied, &[]));
+}
+
+#[test]
+fn what_is_needed_no_more_stays_for_a_while_and_what_nobody_knows_is_not_decided() {
+    let (instance, needs, _) = decide(json!({}), &[]);
+    let before = held(&needs, &[]);
+    let now: Timestamp = "2027-01-01T00:00:00Z".parse().unwrap();
+    let mut memory = crate::observed::Memory::default();
+    memory.needs(&needs, now);
+    let nothing = Needs::default();
+    memory.needs(&nothing, now + SignedDuration::from_secs(80));
+    let permissions = Permissions::decide(&instance, &nothing, &before, &memory.needed);
+    assert!(permissions.granted.keys().any(|(permission, _)| permission.resource == "services"));
+    assert!(permissions.refused.is_empty() && !permissions.is_incomplete);
+    memory.needs(&nothing, now + SignedDuration::from_secs(100));
+    assert_eq!(memory.needed, BTreeMap::new());
+    assert!(Permissions::decide(&instance, &needs, &Held::new(), &memory.needed).is_incomplete);
+}
