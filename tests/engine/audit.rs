@@ -142,7 +142,8 @@ async fn what_depends_on_another_object_follows_it() {
     delete(&cluster, "poddisruptionbudget", "first");
     wait_for_count(&cluster, "budgets", 2);
     assert_eq!(engine.metric("portal_audit_resyncs_total"), 0);
-    assert_eq!(engine.metric("portal_lookup_dependencies"), 2, "one list of each Deployment");
+    // Told once a second.
+    eventually("one list of each Deployment is remembered", || engine.metric("portal_lookup_dependencies") == 2);
 }
 
 #[tokio::test]
