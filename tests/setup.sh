@@ -35,7 +35,9 @@ install_packages() {
     say "installing Debian packages: ${packages[*]}"
     local log
     log=$(mktemp)
-    if ! { apt-get update && DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends "${packages[@]}"; } >"$log" 2>&1; then
+    # Another run of apt-get, such as an upgrade by night, is waited for.
+    if ! { apt-get update &&
+        DEBIAN_FRONTEND=noninteractive apt-get -o DPkg::Lock::Timeout=300 install -y --no-install-recommends "${packages[@]}"; } >"$log" 2>&1; then
         tail -20 "$log" >&2
         rm -f "$log"
         fail "apt-get could not install ${packages[*]}"
