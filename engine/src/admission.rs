@@ -6,6 +6,7 @@ pub mod guard;
 pub mod judge;
 pub mod limits;
 pub mod namespaces;
+pub mod preview;
 pub mod probe;
 pub mod routes;
 pub mod server;

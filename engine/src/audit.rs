@@ -36,6 +36,7 @@ use crate::{
     },
     findings::Board,
     metrics::EngineMetrics,
+    outcomes::Outcome,
     tally::Tallies,
 };
 
@@ -63,6 +64,10 @@ pub struct Settings {
 pub struct Audit {
     shared: Arc<Shared>,
 }
+
+/// Takes what admission has let in by rules that audit never asks. A clone takes it for the same audit.
+#[derive(Clone)]
+pub struct Hearing(Arc<Shared>);
 
 /// What the listener of the caches, the workers and the clock share.
 struct Shared {
@@ -99,6 +104,11 @@ impl Audit {
     /// Who has to be told of changes.
     pub fn listener(&self) -> Arc<dyn Changes> {
         Arc::clone(&self.shared) as Arc<dyn Changes>
+    }
+
+    /// Who has to be told of what admission has let in.
+    pub fn hearing(&self) -> Hearing {
+        Hearing(Arc::clone(&self.shared))
     }
 
     /// Judges until the end. Fresh reads of rules are done by `fresh`.
@@ -139,6 +149,19 @@ impl Audit {
         if let Err(error) = joined.await {
             std::panic::resume_unwind(error.into_panic());
         }
+    }
+}
+
+impl Hearing {
+    /// Takes outcomes. Some of them may be known already. They are on the board when this returns, if their objects are known.
+    pub fn hear(&self, outcomes: &[Outcome]) {
+        let (mut ledger, now) = (self.0.ledger(), Instant::now());
+        outcomes.iter().for_each(|outcome| ledger.hear(outcome, now));
+    }
+
+    /// Forgets all of them: another replica hears of them from here on.
+    pub fn forget(&self) {
+        self.0.ledger().forget_outcomes();
     }
 }
 

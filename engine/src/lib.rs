@@ -6,6 +6,7 @@ pub mod audit;
 pub mod cache;
 pub mod findings;
 pub mod metrics;
+pub mod outcomes;
 pub mod replicas;
 pub mod run;
 pub mod sinks;

@@ -29,6 +29,8 @@ metrics_table! {
             "portal_lookup_cycle_suppressed_total", "Times that a rule had to wait before it judged an object again, because what it looks up changes too often.";
         fresh_reads: Counters<FreshRead> =
             "portal_fresh_reads_total", "Reads of the API server that a rule asked for by `consistentCluster`, by what came of them.";
+        outcomes_lost: Counter =
+            "portal_audit_outcomes_lost_total", "Requests that were let in with something to say, by rules that audit never asks, and came too many to be reported.";
         status_writes: Counters<StatusWrite> = "portal_status_writes_total", "Writes of rule status.";
         admission_requests: Counters<AdmissionDecision> =
             "portal_admission_requests_total", "Reviews that the webhook answered, by the answer.";

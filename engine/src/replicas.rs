@@ -1,9 +1,10 @@
 //! The replicas of an instance, as one of them sees the others.
 //!
 //! ```text
-//! every replica:  rules in force, tallies ─→ State, at /state, for whoever shows a token of the instance's account
+//! every replica:  rules in force, tallies, outcomes ─→ State, at /state, for whoever shows a token of the instance's account
 //! the holder:     addresses ─→ asks each ─┬→ View: which replica runs which version of which rule
-//!                                         └→ Ledger: evaluations that no status says yet
+//!                                         ├→ Ledger: evaluations that no status says yet
+//!                                         └→ audit: what was let in by rules that it never asks
 //! ```
 //!
 //! Nothing is pushed and nobody waits: a replica that does not answer costs the holder a line in a condition, and a request nothing.
@@ -18,8 +19,9 @@ pub mod view;
 
 use std::collections::BTreeMap;
 
-use portal_core::rule::source::RuleId;
 use serde::{Deserialize, Serialize};
+
+use crate::outcomes::Told;
 
 /// What the holder of the Lease asks a replica.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
@@ -34,6 +36,9 @@ pub struct Question {
     /// How many of the replica's evaluations the status of rules says, for those rules whose status was written since the last time.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub accounted: BTreeMap<String, u64>,
+    /// The number of the first outcome that the holder does not know, if it wants to know of them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub outcomes: Option<u64>,
 }
 
 /// What a replica says of itself.
@@ -54,6 +59,9 @@ pub struct State {
     /// The rules that it has evaluated more often than their status says.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub evaluations: BTreeMap<String, Evaluations>,
+    /// What it has let in, if that was asked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub outcomes: Option<Told>,
 }
 
 /// How often a replica has evaluated a rule since it was started.
@@ -67,11 +75,3 @@ pub struct Evaluations {
 
 /// The path at which a replica says how it is.
 pub const STATE_PATH: &str = "/state";
-
-/// The rule of a name in a state. Neither names nor namespaces have a slash.
-fn rule_of(name: &str) -> RuleId {
-    match name.split_once('/') {
-        Some((namespace, name)) => RuleId { namespace: Some(namespace.to_owned()), name: name.to_owned() },
-        None => RuleId { namespace: None, name: name.to_owned() },
-    }
-}

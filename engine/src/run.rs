@@ -1,5 +1,7 @@
 //! The life of an engine: what starts, in which order, and how it ends.
 
+mod reports;
+
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 use std::sync::{Arc, atomic::AtomicBool};
@@ -41,6 +43,7 @@ use crate::{
         judge::{self, Judge},
         limits::Limits,
         namespaces::Namespaces,
+        preview::Preview,
         routes::Webhook,
         server::Server,
         tls::{Certificates, Files},
@@ -54,6 +57,7 @@ use crate::{
     },
     findings::Board,
     metrics::EngineMetrics,
+    outcomes::Outcomes,
     replicas::{
         self,
         follow::{PeerSettings, Replicas},
@@ -64,7 +68,7 @@ use crate::{
         OutputSink, Outputs, Stdout,
         alertmanager::{self, Alertmanager, Denials},
         log::FindingLog,
-        report::{self, Reporting},
+        report,
     },
     status::{Channels, Writer},
     tally::Tallies,
@@ -221,6 +225,7 @@ where
         health: health.clone(),
         in_force: InForce::default(),
         tallies: Tallies::default(),
+        outcomes: Outcomes::default(),
     };
     let board = Board::default();
     if settings.audit.is_some() {
@@ -268,10 +273,21 @@ where
         tasks.spawn(alertmanager.run());
         denials
     });
+    // What nobody reports is not asked for.
+    let hearing = audit.as_ref().map(Audit::hearing);
     if let Some(audit) = audit {
         let holder = holder.clone().expect("an engine with audit wants the Lease");
         if let Some(api) = settings.reports {
-            tasks.spawn(write_reports(&runtime, &settings, api, &engine_metrics, &holder, &board, &own.in_force));
+            tasks.spawn(reports::write(
+                &runtime,
+                &settings,
+                api,
+                &engine_metrics,
+                &holder,
+                &board,
+                &own.in_force,
+                audit.hearing(),
+            ));
         }
         if settings.finding_log {
             tasks.spawn(FindingLog::new(board.outlet(), holder).run(runtime.shutdown.clone()));
@@ -288,8 +304,9 @@ where
     match (seen, holder) {
         (Some(seen_in), Some(holder)) => {
             let peers = settings.peers.clone();
+            let metrics = engine_metrics.clone();
             let (replicas, following) =
-                replicas::follow::follow(own, own_address, peers, holder.clone(), runtime.clone());
+                replicas::follow::follow(own, own_address, peers, holder.clone(), hearing, metrics, runtime.clone());
             tasks.spawn(following);
             let Replicas { view, ledger, counted } = replicas;
             let in_force = in_force.clone();
@@ -312,6 +329,7 @@ where
     drop(updates);
     let intake = Intake {
         layers: settings.layers,
+        other_layers: settings.other_layers,
         rules_per_namespace: settings.rules_per_namespace,
         in_force,
         reports,
@@ -388,15 +406,18 @@ impl Admission {
             rule_selector: engine.rule_selector.clone(),
             granter: settings.granter.clone(),
         };
+        let judging = Arc::new(settings.judge);
+        let preview = Preview::new(caches.clone(), Arc::clone(&judging));
         let webhook = Webhook {
             judge: Judge {
                 in_force: own.in_force.clone(),
                 namespaces: Namespaces::new(client.clone(), runtime.health.clone(), caches.clone()),
                 caches,
                 fresh: Fresh::new(client.clone(), metrics.clone()),
-                settings: Arc::new(settings.judge),
+                outcomes: engine.layers.with(engine.other_layers).audit.then(|| own.outcomes.clone()),
+                settings: judging,
             },
-            authors: Authors::new(client.clone(), own.in_force.clone(), authors, metrics.clone()),
+            authors: Authors::new(client.clone(), own.in_force.clone(), authors, metrics.clone()).previewing(preview),
             tallies: own.tallies.clone(),
             health: runtime.health.clone(),
             outputs: Outputs::start(sinks, &metrics.sink_records_lost),
@@ -420,43 +441,6 @@ impl Admission {
             let _ = ended.send(());
         });
         has_ended
-    }
-}
-
-/// The task that writes reports, and says in the health of the engine how they are.
-fn write_reports(
-    runtime: &Runtime,
-    settings: &Settings,
-    api: report::Api,
-    metrics: &EngineMetrics,
-    holder: &Holder,
-    board: &Board,
-    in_force: &InForce,
-) -> impl Future<Output = ()> + Send + use<> {
-    let about = report::Settings {
-        instance: settings.instance.clone(),
-        instance_uid: settings.instance_uid.clone(),
-        api,
-        timeout: settings.timing.action_timeout(),
-        look: report::LOOK,
-    };
-    let (holder, outlet, in_force) = (holder.clone(), board.outlet(), in_force.clone());
-    let (writer, mut reporting) =
-        report::Writer::new(runtime.clone(), metrics.clone(), about, holder, outlet, in_force);
-    let health = runtime.health.clone();
-    let telling = async move {
-        loop {
-            match &*reporting.borrow_and_update() {
-                Reporting::Standby | Reporting::Starting | Reporting::Available => health.recovered(&Part::Reports),
-                Reporting::NotServed(reason) | Reporting::Failing(reason) => health.unwell(&Part::Reports, reason),
-            }
-            if reporting.changed().await.is_err() {
-                return;
-            }
-        }
-    };
-    async move {
-        tokio::join!(writer.run(), telling);
     }
 }
 

@@ -95,6 +95,7 @@ impl Replica {
         let in_force = InForce::default();
         let intake = Intake {
             layers: Layers::default(),
+            other_layers: Default::default(),
             rules_per_namespace: RULES_PER_NAMESPACE,
             in_force: in_force.clone(),
             reports,

@@ -176,7 +176,7 @@ impl Decision {
 
 impl Policy {
     /// What is done about a violation of a rule that asks for this.
-    fn capped(self, enforcement: EnforcementAction) -> EnforcementAction {
+    pub fn capped(self, enforcement: EnforcementAction) -> EnforcementAction {
         let strictness = |enforcement| match enforcement {
             EnforcementAction::Dryrun => 0,
             EnforcementAction::Warn => 1,

@@ -143,7 +143,7 @@ impl<'a> Event<'a> {
     }
 
     /// Whether the object is the resource itself, and not something that only a subresource has.
-    pub(crate) fn is_of_whole(&self) -> bool {
+    pub fn is_of_whole(&self) -> bool {
         let is_pod = self.kind.group.is_empty() && self.kind.kind == "Pod";
         self.subresource.is_none_or(|name| is_pod && POD_SUBRESOURCES.contains(&name))
     }

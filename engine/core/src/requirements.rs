@@ -280,11 +280,7 @@ impl<'a> Builder<'a> {
             let is_alert = action.action_type == ActionType::Alertmanager;
             !is_alert && (action.on.is_empty() || action.on.contains(&Front::Admission))
         };
-        let operations = &rule.matching.operations;
-        rule.enforcement != EnforcementAction::Deny
-            // What is deleted or connected to leaves nothing to see.
-            && (operations.contains(&Operation::Create) || operations.contains(&Operation::Update))
-            && (self.layers.audit || (self.layers.actions && rule.actions.iter().any(acts)))
+        rule.admits_violations() && (self.layers.audit || (self.layers.actions && rule.actions.iter().any(acts)))
     }
 
     fn kind(&mut self, kind: &'a Arc<Kind>) -> &mut KindNeeds<'a> {

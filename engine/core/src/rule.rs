@@ -22,7 +22,7 @@ use portal_expr::Moment;
 
 use crate::{
     context::pod::Template,
-    event::{Entry, Front},
+    event::{Entry, Front, Operation},
     kinds::Kind,
     language::{Expression, Outline},
     rule::{matching::Matching, message::Message, reads::Reads, source::RuleId},
@@ -156,6 +156,19 @@ impl Rule {
         self.fronts.contains(&Front::Audit) && self.judges_creation()
     }
 
+    /// Whether an object may be there that admission let in although it violates the rule: the rule warns, or only records. What is
+    /// deleted or connected to leaves nothing to see.
+    pub(crate) fn admits_violations(&self) -> bool {
+        let operations = &self.matching.operations;
+        self.enforcement != EnforcementAction::Deny
+            && (operations.contains(&Operation::Create) || operations.contains(&Operation::Update))
+    }
+
+    /// Whether only admission can tell what violates it, and lets that in: audit never asks it.
+    pub fn awaits_outcomes(&self) -> bool {
+        self.fronts.contains(&Front::Admission) && self.admits_violations() && !self.is_audited()
+    }
+
     /// When an exception of it ends that holds until then, after this moment.
     pub fn next_expiry(&self, now: Moment) -> Option<Moment> {
         self.matching.ends().flatten().filter(|end| *end > now).min()
@@ -163,7 +176,7 @@ impl Rule {
 
     /// Whether it judges what is created, rather than only what is changed, deleted or connected to.
     pub fn judges_creation(&self) -> bool {
-        self.matching.operations.contains(&crate::event::Operation::Create)
+        self.matching.operations.contains(&Operation::Create)
     }
 
     /// The rule with everything that its needs come from, and nothing that judges: a tenth of the memory, for whoever never asks it.

@@ -24,10 +24,14 @@ use portal_core::{
     rule::RuleSet,
 };
 use portal_document::Node;
+use portal_expr::Moment;
 use serde_json::Value;
 use tokio::sync::Semaphore;
 
-use super::judge::{Unanswerable, read_review};
+use super::{
+    judge::{Unanswerable, read_review},
+    preview::Preview,
+};
 use crate::metrics::{EngineMetrics, RuleReview};
 use crate::sinks::About;
 
@@ -42,6 +46,8 @@ pub struct Authors {
     metrics: EngineMetrics,
     /// Whoever asks the API server takes a part of it.
     questions: Arc<Semaphore>,
+    /// What tries rules on what is there.
+    preview: Option<Preview>,
 }
 
 /// How rules are judged when they are written.
@@ -77,11 +83,16 @@ pub(super) const AT_A_TIME: usize = 16;
 impl Authors {
     /// Judges rules for an instance with these settings.
     pub fn new(client: Client, in_force: InForce, settings: AuthorSettings, metrics: EngineMetrics) -> Authors {
-        Authors { client, in_force, settings, metrics, questions: Arc::new(Semaphore::new(AT_A_TIME)) }
+        Authors { client, in_force, settings, metrics, questions: Arc::new(Semaphore::new(AT_A_TIME)), preview: None }
+    }
+
+    /// The same, which tell authors what their rules would hit of what is there.
+    pub fn previewing(self, preview: Preview) -> Authors {
+        Authors { preview: Some(preview), ..self }
     }
 
     /// Answers the review of a rule.
-    pub async fn answer(&self, body: &[u8]) -> Result<Value, Unanswerable> {
+    pub async fn answer(&self, body: &[u8], now: Moment) -> Result<Value, Unanswerable> {
         let document = read_review(body)?;
         let about = About::of(document.root())?;
         let snapshot = self.in_force.now();
@@ -93,6 +104,10 @@ impl Authors {
         warnings.extend(self.not_granted(&draft).await);
         if draft.is_changed && refusal.is_none() && self.settings.check != AuthorCheck::Off {
             let missing = self.missing(&draft, &user).await;
+            if missing.is_empty() {
+                // Who may see all that the rule reads may be told what it says of it.
+                warnings.extend(self.preview(&draft, now).await);
+            }
             match self.settings.check {
                 AuthorCheck::Enforce => refusal = enforced(&draft, &missing),
                 _ => warnings.extend(missing),
@@ -105,6 +120,14 @@ impl Authors {
         };
         self.metrics.rule_reviews.at(&result).inc();
         Ok(response(&about.uid, refusal.as_deref(), warnings))
+    }
+
+    /// What the rule would hit of what is there now.
+    async fn preview(&self, draft: &Draft, now: Moment) -> Vec<String> {
+        match (&self.preview, draft.rule.as_ref().filter(|_| draft.is_usable)) {
+            (Some(preview), Some(rule)) => preview.of(Arc::clone(rule), now).await,
+            _ => Vec::new(),
+        }
     }
 
     /// Why a rule is one too many for its namespace. Only one that is not there yet can be.

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use jiff::Timestamp;
 use portal_cluster::rules::snapshot::{InForce, Snapshot};
 use portal_core::{
     decide::{Decision, Policy},
@@ -23,6 +24,7 @@ use serde_json::Value;
 use super::namespaces::Namespaces;
 use crate::{
     cache::{answers::Answers, fresh::Fresh, keeper::Caches},
+    outcomes::Outcomes,
     sinks::{About, alertmanager::owner},
 };
 
@@ -52,6 +54,8 @@ pub struct Judge {
     pub caches: Caches,
     /// What reads for rules that want to know more than is cached.
     pub fresh: Fresh,
+    /// Where it keeps what was let in although a rule has something to say that audit never asks. Nowhere if the instance has no audit.
+    pub outcomes: Option<Outcomes>,
     /// How it judges.
     pub settings: Arc<Settings>,
 }
@@ -167,6 +171,9 @@ impl Judge {
         let (evaluation, decision) = self.decide(&snapshot, &event, namespace.as_ref(), begin).await;
         let outcome = if decision.is_allowed() { Outcome::Allowed } else { Outcome::Denied };
         let answer = decision.response(&about.uid);
+        if let Some(outcomes) = self.outcomes.as_ref().filter(|_| decision.is_allowed() && !about.dry_run) {
+            outcomes.note(&event, &snapshot.rules, &evaluation, Timestamp::now());
+        }
         let refused = (outcome == Outcome::Denied).then(|| Subject {
             kind: event.kind.kind.clone(),
             owner: event.judged().and_then(owner).unwrap_or_else(|| event.name.to_owned()),
@@ -235,7 +242,7 @@ fn read(body: &[u8], mask: &[Path]) -> Result<Document, portal_document::Error> 
 }
 
 impl Settings {
-    fn leaves_alone(&self, namespace: &str) -> bool {
+    pub(super) fn leaves_alone(&self, namespace: &str) -> bool {
         SPARED_NAMESPACES.contains(&namespace) || self.exclude_namespaces.contains(namespace)
     }
 

@@ -71,7 +71,7 @@ impl Webhook {
             return response;
         }
         let (begin, now) = (Instant::now(), since_1970());
-        match self.judge.judge(entry, body, Moment::new(now.as_secs() as i64, now.subsec_nanos())).await {
+        match self.judge.judge(entry, body, moment(now)).await {
             Ok(judged) => {
                 let seconds = begin.elapsed().as_secs_f64();
                 self.metrics.admission_seconds.observe(seconds);
@@ -167,7 +167,7 @@ async fn own_rules(State(webhook): State<Arc<Webhook>>, FromApiServer(body): Fro
     if let Some(response) = webhook.not_yet() {
         return response;
     }
-    match webhook.authors.answer(&body).await {
+    match webhook.authors.answer(&body, moment(since_1970())).await {
         Ok(answer) => json(&answer),
         Err(error) => webhook.unanswerable(&error),
     }
@@ -203,6 +203,10 @@ fn word(judged: &Judged) -> AdmissionDecision {
 fn record(decision: &'static str, judged: Judged, time: f64, seconds: f64) -> Record {
     let rules = judged.decision.annotations();
     Record { time, decision, about: judged.about, rules, milliseconds: seconds * 1000.0 }
+}
+
+fn moment(since_1970: std::time::Duration) -> Moment {
+    Moment::new(since_1970.as_secs() as i64, since_1970.subsec_nanos())
 }
 
 fn since_1970() -> std::time::Duration {

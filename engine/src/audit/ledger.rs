@@ -3,6 +3,7 @@
 
 mod folding;
 mod objects;
+mod outcomes;
 mod records;
 mod rules;
 #[cfg(test)]
@@ -15,11 +16,12 @@ use std::time::Instant;
 use foldhash::quality::RandomState;
 use jiff::Timestamp;
 use portal_cluster::rules::snapshot::Snapshot;
-use portal_core::{kinds::Kind, lookup::Query, object::Object};
+use portal_core::{kinds::Kind, lookup::Query, object::Object, rule::Rule};
 use portal_expr::Moment as Time;
 
 use self::{
     objects::{labels, version_of},
+    outcomes::{Awaiting, Heard},
     rules::Rules,
 };
 use super::{
@@ -69,6 +71,7 @@ pub(super) struct Ledger {
     judging: usize,
     dependents: Dependents,
     budget: Budget,
+    awaiting: Awaiting,
     board: Board,
     /// Whether the objects of all kinds are known that the rules need, and by which snapshot.
     settled: Option<u64>,
@@ -89,7 +92,7 @@ pub(super) struct Counted {
 struct Source {
     kind: Arc<Kind>,
     version: Arc<str>,
-    /// The rules that audit asks about it: their places in the set, and their numbers. Without any there are no records.
+    /// The rules that it is told of by: their places in the set, and their numbers. Without any there are no records.
     rules: Arc<[(u32, RuleNo)]>,
     records: HashMap<Arc<str>, RecordNo>,
 }
@@ -115,6 +118,8 @@ struct Record {
     waits_since: Option<Instant>,
     /// In the order of rules and containers.
     findings: Vec<Found>,
+    /// What was heard of it by rules that audit never asks.
+    heard: Vec<Heard>,
     offender: Option<OffenderId>,
     /// The hash of the uid of what made it.
     owner: Option<u64>,
@@ -191,6 +196,7 @@ impl Ledger {
             judging: 0,
             dependents: Dependents::new(dependencies),
             budget: Budget::new(allowance),
+            awaiting: Awaiting::default(),
             board,
             settled: None,
             is_complete: false,
@@ -232,7 +238,9 @@ impl Ledger {
                 self.drop_findings(record, |rule| gone.contains(&rule));
             }
         }
+        self.drop_outdated_outcomes();
         self.arrange(caches);
+        self.retry_outcomes(None, Instant::now());
         for source in 0..self.sources.len() {
             if self.sources[source].rules.iter().any(|(_, rule)| renewed.contains(rule)) {
                 let records: Vec<RecordNo> = self.sources[source].records.values().copied().collect();
@@ -360,7 +368,7 @@ impl Ledger {
             let is_changed = record.judged.as_ref().is_none_or(|judged| !Arc::ptr_eq(judged, &record.object));
             let (mut asked, mut doubtful) = (Vec::new(), Vec::new());
             for (place, rule) in rules.iter() {
-                let Some(known) = self.rules.get(*rule) else { continue };
+                let Some(known) = self.rules.get(*rule).filter(|known| known.rule.is_audited()) else { continue };
                 if is_due
                     || known.since > record.judged_in
                     || pending.contains(rule)
@@ -478,9 +486,9 @@ impl Ledger {
 
     /// Keeps the rules of each kind, makes records of kinds that rules are about now, and drops those of kinds that none is about.
     fn arrange(&mut self, caches: &Caches) {
-        let audited = self.snapshot.rules.rules().iter().filter(|rule| rule.is_audited());
+        let told_of = self.snapshot.rules.rules().iter().filter(|rule| is_told_of(rule));
         let kinds: HashSet<Arc<Kind>> =
-            audited.flat_map(|rule| &rule.judged).map(|judged| Arc::clone(&judged.kind)).collect();
+            told_of.flat_map(|rule| &rule.judged).map(|judged| Arc::clone(&judged.kind)).collect();
         for kind in &kinds {
             let source = self.source_for(kind);
             self.sources[source].kind = Arc::clone(kind);
@@ -512,7 +520,7 @@ impl Ledger {
 
     fn rules_of(&self, kind: &Kind) -> Vec<(u32, RuleNo)> {
         let rules = self.snapshot.rules.rules();
-        let places = self.snapshot.rules.places(kind).filter(|place| rules[*place].is_audited());
+        let places = self.snapshot.rules.places(kind).filter(|place| is_told_of(&rules[*place]));
         places.filter_map(|place| Some((place as u32, self.rules.number(&rules[place])?))).collect()
     }
 
@@ -546,4 +554,9 @@ impl Ledger {
             self.board.set_complete();
         }
     }
+}
+
+/// Whether what violates a rule is told of: because audit asks it, or because admission lets it in.
+fn is_told_of(rule: &Rule) -> bool {
+    rule.is_audited() || rule.awaits_outcomes()
 }

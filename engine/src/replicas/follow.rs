@@ -21,6 +21,7 @@ use super::{
     serve::Own,
     view::{Replica, View},
 };
+use crate::{audit::Hearing, metrics::EngineMetrics, outcomes::Outcome};
 
 /// How other replicas are found and asked.
 #[derive(Clone, Debug)]
@@ -52,6 +53,11 @@ struct Follower {
     ledger: Ledger,
     counted: mpsc::Sender<RuleId>,
     ways: HashMap<SocketAddr, Asked>,
+    /// Where outcomes are told of, if they are.
+    hearing: Option<Hearing>,
+    /// How many of its own outcomes this replica has told of.
+    own_outcomes: Option<u64>,
+    metrics: EngineMetrics,
 }
 
 /// Another replica, between two questions.
@@ -59,8 +65,18 @@ struct Asked {
     way: Way,
     replica: Replica,
     process: Option<String>,
+    /// The number of the first of its outcomes that are not known.
+    outcomes: Option<u64>,
     /// Whether nobody was there.
     is_gone: bool,
+}
+
+/// What a replica has let in since it was last asked.
+#[derive(Default)]
+struct Heard {
+    told: Vec<Outcome>,
+    /// How many it had no room for.
+    lost: u64,
 }
 
 /// How often replicas are asked, and how often while they run different rules.
@@ -76,14 +92,17 @@ pub fn follow(
     own_address: Option<SocketAddr>,
     settings: Option<PeerSettings>,
     holder: Holder,
+    hearing: Option<Hearing>,
+    metrics: EngineMetrics,
     runtime: Runtime,
 ) -> (Replicas, impl Future<Output = ()> + Send) {
     let (view, view_in) = watch::channel(None);
     let (counted, counted_in) = mpsc::channel(QUEUE);
     let ledger = Ledger::default();
     let replicas = Replicas { view: view_in, ledger: ledger.clone(), counted: counted_in };
-    let ways = HashMap::new();
-    let follower = Follower { own, own_address, settings, holder, view, ledger, counted, ways };
+    let (ways, own_outcomes) = (HashMap::new(), None);
+    let follower =
+        Follower { own, own_address, settings, holder, view, ledger, counted, ways, hearing, own_outcomes, metrics };
     (replicas, follower.run(runtime))
 }
 
@@ -120,6 +139,9 @@ impl Follower {
     /// Another one asks now.
     fn rest(&mut self) {
         self.ways.clear();
+        if let Some(hearing) = self.hearing.as_ref().filter(|_| self.own_outcomes.take().is_some()) {
+            hearing.forget();
+        }
         self.ledger.retain(|_| false);
         self.view.send_if_modified(|view| view.take().is_some());
     }
@@ -133,8 +155,12 @@ impl Follower {
         let mut more = self.ask_own();
         if let Some(settings) = &self.settings {
             let (ask, ledger, own) = (&settings.ask, &self.ledger, &*self.own.process);
-            let asked = join_all(self.ways.values_mut().map(|asked| asked.ask(ask, ledger, own))).await;
-            more.extend(asked.into_iter().flatten());
+            let hears = self.hearing.is_some();
+            let asked = join_all(self.ways.values_mut().map(|asked| asked.ask(ask, ledger, own, hears))).await;
+            for (counted, told) in asked {
+                more.extend(counted);
+                self.hear(&told);
+            }
         }
         let here: Vec<String> = self.ways.values().filter_map(|asked| asked.process.clone()).collect();
         let own = self.own.process.to_string();
@@ -160,12 +186,25 @@ impl Follower {
     }
 
     /// What this replica has counted itself.
-    fn ask_own(&self) -> Vec<RuleId> {
+    fn ask_own(&mut self) -> Vec<RuleId> {
         let told = self.ledger.owed(&self.own.process);
         let known = Some(self.own.in_force.now().fingerprint().to_owned());
         let process = Some(self.own.process.to_string());
-        let state = self.own.answer(&Question { known, process, accounted: told.clone() });
+        let from = self.own_outcomes.unwrap_or_default();
+        let outcomes = self.hearing.is_some().then_some(from);
+        let state = self.own.answer(&Question { known, process, accounted: told.clone(), outcomes });
+        if let Some(told) = &state.outcomes {
+            let lost = self.own_outcomes.replace(told.next()).map_or(0, |known| told.first.saturating_sub(known));
+            self.hear(&Heard { told: told.outcomes.clone(), lost });
+        }
         self.ledger.take(&state.process, &state.evaluations, &told)
+    }
+
+    fn hear(&self, heard: &Heard) {
+        if let Some(hearing) = self.hearing.as_ref().filter(|_| !heard.told.is_empty()) {
+            hearing.hear(&heard.told);
+        }
+        self.metrics.outcomes_lost.inc_by(heard.lost);
     }
 }
 
@@ -173,14 +212,15 @@ impl Asked {
     fn new(address: SocketAddr) -> Asked {
         // As long as nobody has said otherwise, who is at a ready address is ready.
         let replica = Replica { is_ready: true, ..Replica::default() };
-        Asked { way: Way::new(address), replica, process: None, is_gone: false }
+        Asked { way: Way::new(address), replica, process: None, outcomes: None, is_gone: false }
     }
 
-    /// Asks the replica, and returns the rules of which it has counted more.
-    async fn ask(&mut self, settings: &AskSettings, ledger: &Ledger, own: &str) -> Vec<RuleId> {
+    /// Asks the replica, and returns the rules of which it has counted more, and what it has let in.
+    async fn ask(&mut self, settings: &AskSettings, ledger: &Ledger, own: &str, hears: bool) -> (Vec<RuleId>, Heard) {
         let told = self.process.as_deref().map(|process| ledger.owed(process)).unwrap_or_default();
         let (known, process) = (self.replica.fingerprint.clone(), self.process.clone());
-        let question = Question { known, process, accounted: told.clone() };
+        let outcomes = hears.then(|| self.outcomes.unwrap_or_default());
+        let question = Question { known, process, accounted: told.clone(), outcomes };
         match self.way.ask(settings, &question).await {
             Ok(state) => {
                 self.is_gone = false;
@@ -195,15 +235,23 @@ impl Asked {
                 self.process = Some(state.process.clone());
                 // What this replica counted itself it knows already.
                 if state.process == own {
-                    return Vec::new();
+                    return Default::default();
+                }
+                let mut heard = Heard::default();
+                if let Some(told) = state.outcomes {
+                    // What a holder before this one was told is in its reports.
+                    let known = self.outcomes.filter(|_| !is_other).unwrap_or(told.first);
+                    heard.lost = told.first.saturating_sub(known);
+                    self.outcomes = Some(told.next());
+                    heard.told = told.outcomes;
                 }
                 let told = if is_other { Default::default() } else { told };
-                ledger.take(&state.process, &state.evaluations, &told)
+                (ledger.take(&state.process, &state.evaluations, &told), heard)
             }
             Err(error) => {
                 self.is_gone = error.is_nobody_there();
                 self.replica.problem = Some(error.to_string());
-                Vec::new()
+                Default::default()
             }
         }
     }

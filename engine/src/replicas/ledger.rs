@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use portal_core::rule::source::RuleId;
 
-use super::{Evaluations, rule_of};
+use super::Evaluations;
 
 /// What replicas have counted. A clone is the same ledger.
 #[derive(Clone, Debug, Default)]
@@ -46,12 +46,12 @@ impl Ledger {
         let mut replicas = self.replicas();
         let replica = replicas.entry(process.to_owned()).or_default();
         for (rule, total) in told {
-            let rule = rule_of(rule);
+            let rule = RuleId::parse(rule);
             if replica.owed.get(&rule) == Some(total) {
                 replica.owed.remove(&rule);
             }
         }
-        replica.counted = counted.iter().map(|(rule, evaluations)| (rule_of(rule), *evaluations)).collect();
+        replica.counted = counted.iter().map(|(rule, evaluations)| (RuleId::parse(rule), *evaluations)).collect();
         for (rule, total) in &replica.owed {
             if let Some(evaluations) = replica.counted.get_mut(rule) {
                 evaluations.accounted = evaluations.accounted.max(*total);
@@ -115,7 +115,7 @@ mod tests {
 
     #[test]
     fn what_is_written_is_told_and_never_written_again() {
-        let (ledger, rule, nothing) = (Ledger::default(), rule_of("shop/a"), BTreeMap::new());
+        let (ledger, rule, nothing) = (Ledger::default(), RuleId::parse("shop/a"), BTreeMap::new());
         assert_eq!(ledger.claim(&rule), None);
         assert_eq!(ledger.take("p", &counted(10, 4), &nothing), std::slice::from_ref(&rule));
         ledger.take("q", &counted(3, 0), &nothing);

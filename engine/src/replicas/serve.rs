@@ -12,9 +12,10 @@ use axum::{
     routing::post,
 };
 use portal_cluster::{health::Health, rules::snapshot::InForce};
+use portal_core::rule::source::RuleId;
 
-use super::{Evaluations, Question, STATE_PATH, State, rule_of, tokens::Tokens};
-use crate::tally::Tallies;
+use super::{Evaluations, Question, STATE_PATH, State, tokens::Tokens};
+use crate::{outcomes::Outcomes, tally::Tallies};
 
 /// What a replica knows of itself. A clone knows the same.
 #[derive(Clone)]
@@ -29,14 +30,17 @@ pub struct Own {
     pub in_force: InForce,
     /// What it has counted.
     pub tallies: Tallies,
+    /// What it has let in.
+    pub outcomes: Outcomes,
 }
 
 impl Own {
     /// Answers the holder, which may be this replica itself.
     pub fn answer(&self, question: &Question) -> State {
-        if question.process.as_deref() == Some(&*self.process) {
+        let is_meant = question.process.as_deref() == Some(&*self.process);
+        if is_meant {
             for (rule, total) in &question.accounted {
-                self.tallies.account(&rule_of(rule), *total);
+                self.tallies.account(&RuleId::parse(rule), *total);
             }
         }
         let snapshot = self.in_force.now();
@@ -54,6 +58,8 @@ impl Own {
             fingerprint: fingerprint.to_owned(),
             rules,
             evaluations: counted.collect(),
+            // Of another process the number means nothing.
+            outcomes: question.outcomes.map(|from| self.outcomes.from(if is_meant { from } else { 0 })),
         }
     }
 }

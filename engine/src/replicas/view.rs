@@ -5,8 +5,6 @@ use std::sync::Arc;
 
 use portal_core::rule::source::RuleId;
 
-use super::rule_of;
-
 /// What is known of the other replicas. Empty in a replica that does not hold the Lease, or has nobody beside it.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct View {
@@ -90,7 +88,7 @@ impl View {
 impl Replica {
     /// Takes the versions of its rules, as it names them.
     pub(super) fn runs(&mut self, rules: BTreeMap<String, String>) {
-        self.rules = Arc::new(rules.into_iter().map(|(rule, version)| (rule_of(&rule), version)).collect());
+        self.rules = Arc::new(rules.into_iter().map(|(rule, version)| (RuleId::parse(&rule), version)).collect());
     }
 }
 
@@ -110,7 +108,7 @@ mod tests {
 
     #[test]
     fn a_rule_is_everywhere_when_every_replica_that_is_ready_runs_it() {
-        let (rule, other) = (rule_of("a"), rule_of("shop/b"));
+        let (rule, other) = (RuleId::parse("a"), RuleId::parse("shop/b"));
         assert_eq!(View::default().gap(&rule, "1"), None);
         let starts = Replica { is_ready: false, ..replica(&[]) };
         let seen = view(vec![("x", replica(&[("a", "1"), ("shop/b", "1")])), ("y", starts)]);
@@ -134,7 +132,7 @@ mod tests {
         let before = view(vec![("x", replica(&[("a", "1"), ("b", "1")]))]);
         assert_eq!(before.changed(&before.clone()), Some(BTreeSet::new()));
         let after = view(vec![("x", replica(&[("a", "2"), ("c", "1")]))]);
-        assert_eq!(before.changed(&after), Some([rule_of("a"), rule_of("b"), rule_of("c")].into()));
+        assert_eq!(before.changed(&after), Some([RuleId::parse("a"), RuleId::parse("b"), RuleId::parse("c")].into()));
         let more = view(vec![("x", replica(&[])), ("y", replica(&[]))]);
         assert_eq!(before.changed(&more), None);
         assert!(before.differs("g") && !before.differs("f"));

@@ -71,6 +71,7 @@ impl Rules {
         let (reports, reports_in) = mpsc::channel(QUEUE);
         let intake = Intake {
             layers: Layers { admission: true, ..Layers::default() },
+            other_layers: Default::default(),
             rules_per_namespace: RULES_PER_NAMESPACE,
             in_force: in_force.clone(),
             reports,
@@ -100,7 +101,7 @@ const SOON: Duration = Duration::from_secs(60);
 pub(crate) fn judge(rules: &Rules, namespaces: Namespaces, api: &ApiServer, settings: Settings) -> Judge {
     let fresh = Fresh::new(api.client(), EngineMetrics::register(&Registry::new()));
     let (in_force, caches) = (rules.in_force.clone(), Caches::default());
-    Judge { in_force, namespaces, caches, fresh, settings: Arc::new(settings) }
+    Judge { in_force, namespaces, caches, fresh, outcomes: None, settings: Arc::new(settings) }
 }
 
 /// How a strict instance judges that serves every namespace.

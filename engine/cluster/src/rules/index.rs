@@ -38,6 +38,8 @@ pub struct Index {
     language: Box<dyn ExpressionEngine>,
     /// The layers of the engine, which decide what its rules need.
     layers: Layers,
+    /// The layers that other pods of the instance have.
+    other_layers: Layers,
     /// None until the API server was asked. Until then nothing is compiled: a kind that is not known yet is no mistake.
     kinds: Option<Arc<Kinds>>,
     files: BTreeMap<PathBuf, File>,
@@ -121,6 +123,7 @@ impl Index {
         Index {
             language: Box::new(ExprEngine),
             layers,
+            other_layers: Layers::default(),
             kinds: None,
             files: BTreeMap::new(),
             objects: BTreeMap::new(),
@@ -130,6 +133,11 @@ impl Index {
             feeds: (layers.admission || layers.audit).then(Arc::default),
             starved: BTreeMap::new(),
         }
+    }
+
+    /// The same in an instance whose other pods have these layers.
+    pub fn beside(self, other_layers: Layers) -> Index {
+        Index { other_layers, ..self }
     }
 
     /// Takes news, in the order in which they came.
@@ -165,7 +173,8 @@ impl Index {
         let has_other_rules = touched.iter().filter(|id| self.choose(id)).count() > 0;
         let snapshot = (has_other_rules || has_other_kinds).then(|| {
             let rules = RuleSet::new(self.rules.values().cloned().collect());
-            Snapshot::new(rules, kinds, self.layers).with_starved(self.starved.values().cloned().collect())
+            let snapshot = Snapshot::new(rules, kinds, self.layers).beside(self.other_layers);
+            snapshot.with_starved(self.starved.values().cloned().collect())
         });
         let reports = touched.into_iter().filter(|id| !self.in_files.contains_key(id) || self.objects.contains_key(id));
         let reports = reports.map(|id| {
@@ -343,7 +352,9 @@ impl Index {
 
     /// What a rule looks up and is not at hand.
     fn lack(&self, rule: &Rule) -> Option<Lack> {
-        self.feeds.as_ref()?.lack(rule)
+        // In split mode other pods ask the rule, and nothing is watched here for it.
+        let is_asked = rule.fronts.iter().any(|front| self.layers.run(*front));
+        self.feeds.as_ref().filter(|_| is_asked)?.lack(rule)
     }
 
     /// The file whose rule a name stands for: the first of those that have one.

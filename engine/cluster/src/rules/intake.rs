@@ -28,6 +28,8 @@ pub const QUEUE: usize = 1024;
 pub struct Intake {
     /// The layers of the engine, which decide what its rules need.
     pub layers: Layers,
+    /// The layers that other pods of the instance have.
+    pub other_layers: Layers,
     /// How many rules a namespace may have in the cluster.
     pub rules_per_namespace: usize,
     /// The rules in force, for whoever evaluates.
@@ -66,7 +68,7 @@ struct Applied {
 impl Intake {
     /// Takes news until the end.
     pub async fn run(self, mut updates: mpsc::Receiver<Update>, shutdown: CancellationToken) {
-        let mut index = Index::new(self.layers, self.rules_per_namespace);
+        let mut index = Index::new(self.layers, self.rules_per_namespace).beside(self.other_layers);
         let mut told = Told::default();
         let mut loaded = Vec::new();
         loop {

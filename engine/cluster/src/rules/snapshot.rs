@@ -27,6 +27,8 @@ pub struct Snapshot {
     /// Rules that are not in force, because the objects that they look up are not at hand yet.
     starved: Vec<Arc<Rule>>,
     layers: Layers,
+    /// The layers that other pods of the instance have.
+    other_layers: Layers,
     requirements: OnceLock<Requirements>,
     fingerprint: OnceLock<String>,
 }
@@ -45,7 +47,13 @@ impl Snapshot {
     /// A snapshot for an engine with these layers.
     pub fn new(rules: RuleSet, kinds: Arc<Kinds>, layers: Layers) -> Snapshot {
         let (starved, requirements, fingerprint) = (Vec::new(), OnceLock::new(), OnceLock::new());
-        Snapshot { rules, kinds, number: 0, starved, layers, requirements, fingerprint }
+        let other_layers = Layers::default();
+        Snapshot { rules, kinds, number: 0, starved, layers, other_layers, requirements, fingerprint }
+    }
+
+    /// The same in an instance whose other pods have these layers.
+    pub fn beside(self, other_layers: Layers) -> Snapshot {
+        Snapshot { other_layers, ..self }
     }
 
     /// The same, with rules that wait for objects.
@@ -65,18 +73,21 @@ impl Snapshot {
     }
 
     /// The kinds whose objects must be at hand, for the rules in force and for those that wait for just that: what they look up, and with
-    /// audit what they judge.
+    /// audit what they judge, and what admission lets in although they have something to say.
     pub fn watched(&self) -> BTreeMap<Arc<Kind>, Reach> {
         let rules = self.rules.rules().iter().chain(&self.starved);
         let rules: Vec<Arc<Rule>> = rules.filter(|rule| self.layers.audit || rule.reads_others()).cloned().collect();
-        let watches = Requirements::of(&RuleSet::new(rules), self.layers).watches;
-        let wanted = [Reason::Match, Reason::Lookup];
-        let watched = watches.into_iter().filter_map(|(kind, mut reasons)| {
-            let mut reaches = wanted.iter().filter_map(|reason| reasons.remove(reason));
-            let first = reaches.next()?;
-            Some((kind, reaches.fold(first, Reach::joined)))
-        });
-        watched.collect()
+        let mut watched = reaches(rules, self.layers, &[Reason::Match, Reason::Lookup]);
+        let layers = self.layers.with(self.other_layers);
+        if self.layers.audit && layers.admission {
+            // In split mode others judge the requests, and these pods tell of them.
+            let awaiting = self.rules.rules().iter().filter(|rule| rule.awaits_outcomes()).cloned();
+            for (kind, reach) in reaches(awaiting.collect(), layers, &[Reason::Outcome]) {
+                let known = watched.remove(&kind).unwrap_or_default();
+                watched.insert(kind, known.joined(reach));
+            }
+        }
+        watched
     }
 
     /// A rule, by its name. The [index](super::index) puts them in the order of names.
@@ -89,6 +100,17 @@ impl Snapshot {
     pub fn fingerprint(&self) -> &str {
         self.fingerprint.get_or_init(|| self.rules.fingerprint())
     }
+}
+
+/// Where objects are needed for one of these reasons.
+fn reaches(rules: Vec<Arc<Rule>>, layers: Layers, wanted: &[Reason]) -> BTreeMap<Arc<Kind>, Reach> {
+    let watches = Requirements::of(&RuleSet::new(rules), layers).watches;
+    let reaches = watches.into_iter().filter_map(|(kind, mut reasons)| {
+        let mut reaches = wanted.iter().filter_map(|reason| reasons.remove(reason));
+        let first = reaches.next()?;
+        Some((kind, reaches.fold(first, Reach::joined)))
+    });
+    reaches.collect()
 }
 
 impl InForce {

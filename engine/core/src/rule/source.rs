@@ -95,6 +95,16 @@ impl RuleSource {
     }
 }
 
+impl RuleId {
+    /// The rule that is written so. Neither names nor namespaces have a slash.
+    pub fn parse(text: &str) -> RuleId {
+        match text.split_once('/') {
+            Some((namespace, name)) => RuleId { namespace: Some(namespace.to_owned()), name: name.to_owned() },
+            None => RuleId { namespace: None, name: text.to_owned() },
+        }
+    }
+}
+
 impl fmt::Display for RuleId {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.namespace {

@@ -41,7 +41,7 @@ async fn answer(authors: &Authors) -> Value {
         "resource": {"group": "portal.io", "version": "v1alpha1", "resource": "portalclusterrules"},
         "object": rule, "userInfo": {"username": "alice"},
     });
-    authors.answer(review(&request).as_bytes()).await.unwrap()["response"].take()
+    authors.answer(review(&request).as_bytes(), Default::default()).await.unwrap()["response"].take()
 }
 
 /// How many questions that is.

@@ -68,6 +68,7 @@ impl Ledger {
             pending: Vec::new(),
             waits_since: Some(now),
             findings: Vec::new(),
+            heard: Vec::new(),
             offender: None,
             owner: None,
         };
@@ -89,6 +90,7 @@ impl Ledger {
         if self.owned.contains_key(&uid) {
             self.show_all(number);
         }
+        self.retry_outcomes(Some(uid), now);
     }
 
     /// A feed has an object no more. If no other one has it, it is gone.

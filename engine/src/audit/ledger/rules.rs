@@ -1,4 +1,4 @@
-//! The rules that audit asks, and since when each is as it is.
+//! The rules that findings are told of by, and since when each is as it is.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -6,9 +6,9 @@ use std::sync::Arc;
 use portal_cluster::rules::snapshot::Snapshot;
 use portal_core::rule::{Rule, source::RuleId};
 
-use super::RuleNo;
+use super::{RuleNo, is_told_of};
 
-/// The rules that audit asks, by numbers that stay the same while a rule changes.
+/// The rules that findings are told of by, by numbers that stay the same while a rule changes.
 #[derive(Default)]
 pub(super) struct Rules {
     numbers: HashMap<RuleId, RuleNo>,
@@ -31,7 +31,7 @@ impl Rules {
             // The number of the instance itself.
             self.known.push(None);
         }
-        for rule in snapshot.rules.rules().iter().filter(|rule| rule.is_audited()) {
+        for rule in snapshot.rules.rules().iter().filter(|rule| is_told_of(rule)) {
             let number = match self.numbers.get(&rule.id) {
                 Some(number) => *number,
                 None => {
@@ -66,8 +66,13 @@ impl Rules {
 
     /// The number of a rule, if it is in force in this version.
     pub(super) fn number(&self, rule: &Rule) -> Option<RuleNo> {
-        let number = *self.numbers.get(&rule.id)?;
-        self.get(number).filter(|known| known.rule.version == rule.version).map(|_| number)
+        self.number_of(&rule.id, &rule.version)
+    }
+
+    /// The number of the rule of a name, if it is in force in this version.
+    pub(super) fn number_of(&self, id: &RuleId, version: &str) -> Option<RuleNo> {
+        let number = *self.numbers.get(id)?;
+        self.get(number).filter(|known| known.rule.version == version).map(|_| number)
     }
 
     pub(super) fn all(&self) -> impl Iterator<Item = (RuleNo, &Known)> {

@@ -1,6 +1,7 @@
 //! Whatever happened, and in whatever order workers came to it: once all is quiet, the board says what a fresh start would say.
 
 mod histories;
+mod outcomes;
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};

@@ -55,7 +55,9 @@ pub(super) fn of_offender(offender: &Offender, instance: &str) -> Vec<Alert> {
             saw: saw.as_deref(),
             since: *since,
         };
-        for alert in of_subject(subject, Front::Audit, instance) {
+        // Of a rule that audit never asks admission has told.
+        let front = if rule.is_audited() { Front::Audit } else { Front::Admission };
+        for alert in of_subject(subject, front, instance) {
             match alerts.iter_mut().find(|known| known.labels == alert.labels) {
                 Some(known) => known.starts = known.starts.min(alert.starts),
                 None => alerts.push(alert),

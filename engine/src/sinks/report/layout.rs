@@ -14,9 +14,12 @@ use std::sync::Arc;
 
 use super::{
     model::{Api, Metadata, Owner, Report, ReportResult, ResultId, Summary, Time},
-    results::{SOURCE, ids, length, results, slot},
+    results::{SOURCE, ids, length, outcomes, results, slot},
 };
-use crate::findings::{Offender, OffenderId};
+use crate::{
+    findings::{Offender, OffenderId},
+    outcomes::Outcome,
+};
 
 /// Whose reports these are, and of which kind.
 #[derive(Clone, Debug)]
@@ -144,6 +147,8 @@ pub(super) struct Seen {
     pub(super) key: Key,
     stored: Stored,
     results: Vec<SeenResult>,
+    /// What only admission can tell of it.
+    pub(super) outcomes: Vec<Outcome>,
 }
 
 #[derive(Debug)]
@@ -222,6 +227,7 @@ impl About {
         let print = self.print(&report);
         let Metadata { uid, resource_version, annotations, .. } = report.metadata;
         let left_out = annotations.get(LEFT_OUT).and_then(|count| count.parse().ok()).unwrap_or_default();
+        let outcomes = outcomes(&report.results);
         let results = report.results.into_iter().filter_map(|result| {
             let (id, [object]) = (result.id()?, &*result.resources) else { return None };
             let (uid, time) = (object.uid.clone(), result.timestamp);
@@ -229,7 +235,12 @@ impl About {
             Some(SeenResult { id, uid, time, whole })
         });
         let results = results.collect();
-        Some(Seen { key, stored: Stored { version: Version { uid, resource_version }, print, left_out }, results })
+        Some(Seen {
+            key,
+            stored: Stored { version: Version { uid, resource_version }, print, left_out },
+            results,
+            outcomes,
+        })
     }
 
     fn report(&self, key: &Key, results: Vec<ReportResult>, summary: Summary, left_out: usize) -> Report {
@@ -316,7 +327,7 @@ impl Layout {
         seen.sort_by_key(|seen| std::cmp::Reverse(seen.key.level));
         let mut carried: HashMap<String, (Key, Vec<ReportResult>)> = HashMap::new();
         let known: HashSet<String> = self.places.values().map(|(_, _, uid)| uid.clone()).collect();
-        for Seen { key, stored, results } in seen {
+        for Seen { key, stored, results, .. } in seen {
             let group = self.groups.entry(key.namespace.clone()).or_default();
             group.level = group.level.max(key.level);
             group.stored.insert((key.level, key.shard), stored);
@@ -414,7 +425,7 @@ impl Layout {
 
     /// A report is as it was found now.
     pub(super) fn found(&mut self, seen: Seen) {
-        let Seen { key, stored, results: _ } = seen;
+        let Seen { key, stored, .. } = seen;
         self.groups.entry(key.namespace.clone()).or_default().stored.insert((key.level, key.shard), stored);
         self.dirty.insert(key);
     }

@@ -6,10 +6,18 @@ use std::io;
 use portal_crds::{EnforcementAction, Severity};
 
 use super::model::{RESULT_ID, Reference, ReportResult, ResultId, Time, Word};
-use crate::findings::{Finding, Offender};
+use crate::{
+    findings::{Finding, Offender},
+    outcomes::{Found, Order, Outcome, RuleOutcome},
+};
 
 /// Who says so.
 pub(super) const SOURCE: &str = "portal";
+
+/// The properties of what only admission can tell: that it has, and by which version of the rule.
+const MODE: &str = "mode";
+const ADMISSION: &str = "admission";
+const RULE_VERSION: &str = "ruleVersion";
 
 /// How long a message may be, and what the rule saw. Of a longer one this much is told.
 const MESSAGE_LENGTH: usize = 2048;
@@ -53,6 +61,10 @@ fn result(offender: &Offender, finding: &Finding, instance: &str) -> ReportResul
     if let Some(saw) = saw {
         property("saw", short(saw, SAW_LENGTH));
     }
+    if rule.awaits_outcomes() {
+        property(MODE, ADMISSION.to_owned());
+        property(RULE_VERSION, rule.version.clone());
+    }
     if is_dryrun {
         property("enforcementAction", "dryrun".to_owned());
     }
@@ -74,6 +86,33 @@ fn result(offender: &Offender, finding: &Finding, instance: &str) -> ReportResul
         message: short(message, MESSAGE_LENGTH),
         properties,
     }
+}
+
+/// What results say that only admission can tell: whoever writes reports next takes it from there.
+pub(super) fn outcomes(results: &[ReportResult]) -> Vec<Outcome> {
+    let mut outcomes: BTreeMap<(&str, &str), Outcome> = BTreeMap::new();
+    for result in results {
+        let property = |name: &str| result.properties.get(name);
+        let (Some(version), [object]) = (property(RULE_VERSION), &*result.resources) else { continue };
+        if property(MODE).is_none_or(|mode| mode != ADMISSION) || object.uid.is_empty() {
+            continue;
+        }
+        let found = Found {
+            container: property("container").cloned(),
+            failed: result.result == "error",
+            message: result.message.clone(),
+            saw: property("saw").cloned(),
+        };
+        let Time { seconds, nanos } = result.timestamp;
+        let time = seconds.saturating_mul(1000).saturating_add(i64::from(nanos / 1_000_000));
+        let outcome = outcomes.entry((&object.uid, &result.policy)).or_insert_with(|| Outcome {
+            uid: object.uid.clone(),
+            order: Order { changed: 0, time },
+            rules: vec![RuleOutcome { rule: result.policy.clone(), version: version.clone(), findings: Vec::new() }],
+        });
+        outcome.rules.iter_mut().for_each(|said| said.findings.push(found.clone()));
+    }
+    outcomes.into_values().collect()
 }
 
 /// What tells the result of a finding from others, in every process and every release. That a rule could not say is another result

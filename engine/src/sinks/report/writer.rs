@@ -26,6 +26,7 @@ use super::{
     requests::{Failure, Outcome, Requests},
 };
 use crate::{
+    audit::Hearing,
     findings::{Change, Outlet},
     metrics::{EngineMetrics, ReportWrite},
 };
@@ -72,6 +73,8 @@ pub struct Writer {
     look: Duration,
     holder: Holder,
     outlet: Outlet,
+    /// Who takes what only admission can tell, and reports say.
+    hearing: Option<Hearing>,
     in_force: InForce,
     requests: Requests,
     layout: Layout,
@@ -156,10 +159,16 @@ impl Writer {
             look,
             holder,
             outlet,
+            hearing: None,
             in_force,
             reporting,
         };
         (writer, state)
+    }
+
+    /// The same, which tells audit what reports say that only admission can tell.
+    pub fn telling(self, hearing: Hearing) -> Writer {
+        Writer { hearing: Some(hearing), ..self }
     }
 
     /// Writes what has to be written, until the end.
@@ -302,6 +311,10 @@ impl Writer {
             Told::Listed(term, listed) if term == self.term => match listed {
                 Ok(seen) => {
                     debug!(reports = seen.len(), "Reports that are there are known");
+                    if let Some(hearing) = &self.hearing {
+                        // On the board before it is looked what is not there.
+                        seen.iter().for_each(|seen| hearing.hear(&seen.outcomes));
+                    }
                     let changes = self.outlet.take();
                     self.take(changes);
                     self.layout.adopt(seen);
