@@ -1,4 +1,4 @@
-//! Every check and every test, one suite after the other, and a summary at the end.
+//! Every check and every test, in two lanes of one suite after the other, and a summary at the end.
 
 use std::fmt::Write as _;
 use std::io::{BufRead as _, BufReader};
@@ -17,6 +17,13 @@ use crate::share;
 struct Suite {
     name: &'static str,
     work: Work,
+}
+
+impl Suite {
+    /// Whether its tests start clusters. They wait for most of their time, so that there is room for what computes.
+    fn waits(&self) -> bool {
+        matches!(self.work, Work::Program { target: "cluster", .. })
+    }
 }
 
 enum Work {
@@ -166,18 +173,28 @@ pub fn run(cache: &Cache, extent: Extent, only: Option<&str>) -> anyhow::Result<
         bail!("no suite is called {:?}: there are {}", only.unwrap_or_default(), names.join(", "));
     }
     let run = Run { id: std::process::id().to_string(), extent };
-    let mut outcomes = Vec::new();
     let started = Instant::now();
     println!("building the tests");
     let executables = cargo_executables(&crate::repository(), &["test", "--workspace", "--no-run", "--locked"])?;
-    outcomes.push(Outcome { name: "build", tests: Vec::new(), duration: started.elapsed() });
-    for suite in &suites {
-        println!("\n== {}", suite.name);
-        let started = Instant::now();
-        let tests = run_suite(suite, &executables, &run)?;
-        outcomes.push(Outcome { name: suite.name, tests, duration: started.elapsed() });
-        detached::wait_for_run(cache, &run.id)?;
+    let mut outcomes = vec![Outcome { name: "build", tests: Vec::new(), duration: started.elapsed() }];
+    let lane = |suites: &[Suite]| -> anyhow::Result<Vec<Outcome>> {
+        suites.iter().map(|suite| run_suite(suite, &executables, &run, cache)).collect()
+    };
+    match extent {
+        Extent::Share => {
+            let (waiting, computing): (Vec<_>, Vec<_>) = suites.into_iter().partition(Suite::waits);
+            let (waited, computed) = std::thread::scope(|scope| {
+                let waited = scope.spawn(|| lane(&waiting));
+                let computed = lane(&computing);
+                (waited.join().expect("a lane does not panic"), computed)
+            });
+            outcomes.extend(computed?);
+            outcomes.extend(waited?);
+        }
+        // Storms and soaks are told apart by what they cost: nothing runs beside them.
+        Extent::Whole => outcomes.extend(lane(&suites)?),
     }
+    println!("\nin all {:.0} s", started.elapsed().as_secs_f64());
     let (summary, failed) = summarise(&outcomes);
     println!("\n{summary}");
     if failed > 0 {
@@ -186,7 +203,19 @@ pub fn run(cache: &Cache, extent: Extent, only: Option<&str>) -> anyhow::Result<
     Ok(())
 }
 
-fn run_suite(suite: &Suite, executables: &[Executable], run: &Run) -> anyhow::Result<Vec<Test>> {
+fn run_suite(suite: &Suite, executables: &[Executable], run: &Run, cache: &Cache) -> anyhow::Result<Outcome> {
+    println!("== {}", suite.name);
+    let started = Instant::now();
+    let tests = run_tests_of(suite, executables, run)?;
+    let outcome = Outcome { name: suite.name, tests, duration: started.elapsed() };
+    println!("-- {}: {} tests in {:.0} s", suite.name, outcome.tests.len(), outcome.duration.as_secs_f64());
+    if suite.waits() {
+        detached::wait_for_run(cache, &run.id)?;
+    }
+    Ok(outcome)
+}
+
+fn run_tests_of(suite: &Suite, executables: &[Executable], run: &Run) -> anyhow::Result<Vec<Test>> {
     match &suite.work {
         Work::Check(commands) => commands.iter().map(|command| run_check(command)).collect(),
         Work::Unit => {
