@@ -1,4 +1,4 @@
-//! Every check and every test, in two lanes of one suite after the other, and a summary at the end.
+//! Every check and every test, in lanes of one suite after the other, and a summary at the end.
 
 use std::fmt::Write as _;
 use std::io::{BufRead as _, BufReader};
@@ -10,7 +10,7 @@ use serde::Deserialize;
 
 use crate::cache::Cache;
 use crate::detached;
-use crate::prepare::{Executable, cargo_executables};
+use crate::prepare::{self, Executable, cargo_executables};
 use crate::share;
 
 /// A group of checks that is timed and counted together.
@@ -19,11 +19,11 @@ struct Suite {
     work: Work,
 }
 
-impl Suite {
-    /// Whether its tests start clusters. They wait for most of their time, so that there is room for what computes.
-    fn waits(&self) -> bool {
-        matches!(self.work, Work::Program { target: "cluster", .. })
-    }
+/// Suites that run one after the other, beside those of other lanes.
+struct Lane {
+    suites: Vec<Suite>,
+    /// Whether the image that users get is to be there.
+    needs_image: bool,
 }
 
 enum Work {
@@ -86,11 +86,10 @@ const SUITE_TIMEOUT: &str = "1800";
 /// Tests that take longer are named while they run, so that a person sees the run move.
 const WORTH_NAMING: f64 = 1.0;
 
-fn builtin() -> Vec<Suite> {
-    let program = |name, target, module| Suite { name, work: Work::Program { target, module, per_core: 1 } };
-    // Its tests wait for most of their time: for Leases that run out, for watches that are tried again.
-    let engine = Work::Program { target: "cluster", module: "engine::", per_core: 2 };
-    vec![
+/// What starts clusters waits for most of its time, and leaves room for what computes.
+fn builtin() -> Vec<Lane> {
+    let cluster = |name, module, per_core| Suite { name, work: Work::Program { target: "cluster", module, per_core } };
+    let computing = vec![
         Suite {
             name: "format",
             work: Work::Check(vec![
@@ -125,22 +124,32 @@ fn builtin() -> Vec<Suite> {
         Suite { name: "site", work: Work::Check(vec![&["mkdocs", "build", "--strict", "--quiet"]]) },
         Suite { name: "go", work: Work::Check(vec![&["tests/check-go.sh", "test"]]) },
         Suite { name: "unit", work: Work::Unit },
-        program("pure", "pure", ""),
-        program("core", "cluster", "core::"),
-        Suite { name: "engine", work: engine },
-        program("control", "cluster", "control::"),
-        program("faults", "cluster", "faults::"),
-        program("full", "cluster", "full::"),
+        Suite { name: "pure", work: Work::Program { target: "pure", module: "", per_core: 1 } },
+    ];
+    let without_pods = vec![
+        cluster("core", "core::", 1),
+        // These wait for Leases that run out, and for watches that are tried again.
+        cluster("engine", "engine::", 2),
+        cluster("control", "control::", 1),
+        cluster("faults", "faults::", 2),
+    ];
+    let with_pods = vec![
+        cluster("full", "full::", 1),
         // Most of what these do is to wait for pods.
-        Suite { name: "operator", work: Work::Program { target: "cluster", module: "operator::", per_core: 2 } },
-        program("pages", "cluster", "pages::"),
+        cluster("operator", "operator::", 2),
+        cluster("pages", "pages::", 1),
+    ];
+    vec![
+        Lane { suites: computing, needs_image: false },
+        Lane { suites: without_pods, needs_image: false },
+        Lane { suites: with_pods, needs_image: true },
     ]
 }
 
-/// The tests of which `make test` tries a share.
-fn faults() -> Vec<Suite> {
+/// The tests of which `make test` tries a share. They are told apart by what they cost, so nothing runs beside them.
+fn faults() -> Vec<Lane> {
     let program = |name, target, module| Suite { name, work: Work::Program { target, module, per_core: 1 } };
-    vec![
+    let suites = vec![
         program("properties", "pure", "properties::"),
         program("quantities", "pure", "conformance::quantities::"),
         program("elections", "portal_cluster", "holder::election::histories::"),
@@ -156,43 +165,43 @@ fn faults() -> Vec<Suite> {
         program("caches", "cluster", "engine::caches::"),
         program("day", "cluster", "engine::day::"),
         program("load", "cluster", "engine::admission::load::"),
-    ]
+    ];
+    vec![Lane { suites, needs_image: false }]
 }
 
 /// Runs the suites whose names contain `only`, all of them if it is not given.
 pub fn run(cache: &Cache, extent: Extent, only: Option<&str>) -> anyhow::Result<()> {
     // The folder of built programs is shared by every clone: two runs at once would replace each other's.
     let _lock = cache.lock("test")?;
-    let mut suites = match extent {
+    let mut lanes = match extent {
         Extent::Share => builtin(),
         Extent::Whole => faults(),
     };
-    let names: Vec<&str> = suites.iter().map(|suite| suite.name).collect();
-    suites.retain(|suite| only.is_none_or(|only| suite.name.contains(only)));
-    if suites.is_empty() {
+    let names: Vec<&str> = lanes.iter().flat_map(|lane| &lane.suites).map(|suite| suite.name).collect();
+    for lane in &mut lanes {
+        lane.suites.retain(|suite| only.is_none_or(|only| suite.name.contains(only)));
+    }
+    lanes.retain(|lane| !lane.suites.is_empty());
+    if lanes.is_empty() {
         bail!("no suite is called {:?}: there are {}", only.unwrap_or_default(), names.join(", "));
     }
     let run = Run { id: std::process::id().to_string(), extent };
     let started = Instant::now();
     println!("building the tests");
     let executables = cargo_executables(&crate::repository(), &["test", "--workspace", "--no-run", "--locked"])?;
+    if lanes.iter().any(|lane| lane.needs_image) {
+        prepare::portal_image(cache)?;
+    }
     let mut outcomes = vec![Outcome { name: "build", tests: Vec::new(), duration: started.elapsed() }];
-    let lane = |suites: &[Suite]| -> anyhow::Result<Vec<Outcome>> {
-        suites.iter().map(|suite| run_suite(suite, &executables, &run, cache)).collect()
-    };
-    match extent {
-        Extent::Share => {
-            let (waiting, computing): (Vec<_>, Vec<_>) = suites.into_iter().partition(Suite::waits);
-            let (waited, computed) = std::thread::scope(|scope| {
-                let waited = scope.spawn(|| lane(&waiting));
-                let computed = lane(&computing);
-                (waited.join().expect("a lane does not panic"), computed)
-            });
-            outcomes.extend(computed?);
-            outcomes.extend(waited?);
-        }
-        // Storms and soaks are told apart by what they cost: nothing runs beside them.
-        Extent::Whole => outcomes.extend(lane(&suites)?),
+    let ended: Vec<anyhow::Result<Vec<Outcome>>> = std::thread::scope(|scope| {
+        let lanes = lanes.iter().map(|lane| scope.spawn(|| run_lane(lane, &executables, &run)));
+        // Every lane begins before the first is waited for.
+        let lanes: Vec<_> = lanes.collect();
+        lanes.into_iter().map(|lane| lane.join().expect("a lane does not panic")).collect()
+    });
+    detached::wait_for_run(cache, &run.id)?;
+    for lane in ended {
+        outcomes.extend(lane?);
     }
     println!("\nin all {:.0} s", started.elapsed().as_secs_f64());
     let (summary, failed) = summarise(&outcomes);
@@ -203,19 +212,19 @@ pub fn run(cache: &Cache, extent: Extent, only: Option<&str>) -> anyhow::Result<
     Ok(())
 }
 
-fn run_suite(suite: &Suite, executables: &[Executable], run: &Run, cache: &Cache) -> anyhow::Result<Outcome> {
-    println!("== {}", suite.name);
-    let started = Instant::now();
-    let tests = run_tests_of(suite, executables, run)?;
-    let outcome = Outcome { name: suite.name, tests, duration: started.elapsed() };
-    println!("-- {}: {} tests in {:.0} s", suite.name, outcome.tests.len(), outcome.duration.as_secs_f64());
-    if suite.waits() {
-        detached::wait_for_run(cache, &run.id)?;
-    }
-    Ok(outcome)
+fn run_lane(lane: &Lane, executables: &[Executable], run: &Run) -> anyhow::Result<Vec<Outcome>> {
+    let outcomes = lane.suites.iter().map(|suite| {
+        println!("== {}", suite.name);
+        let started = Instant::now();
+        let tests = run_suite(suite, executables, run)?;
+        let outcome = Outcome { name: suite.name, tests, duration: started.elapsed() };
+        println!("-- {}: {} tests in {:.0} s", suite.name, outcome.tests.len(), outcome.duration.as_secs_f64());
+        Ok(outcome)
+    });
+    outcomes.collect()
 }
 
-fn run_tests_of(suite: &Suite, executables: &[Executable], run: &Run) -> anyhow::Result<Vec<Test>> {
+fn run_suite(suite: &Suite, executables: &[Executable], run: &Run) -> anyhow::Result<Vec<Test>> {
     match &suite.work {
         Work::Check(commands) => commands.iter().map(|command| run_check(command)).collect(),
         Work::Unit => {
