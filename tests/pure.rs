@@ -8,6 +8,7 @@ mod conformance;
 mod expressions;
 mod generated;
 mod layering;
+mod observability;
 mod properties;
 mod rules;
 mod setup;

@@ -20,6 +20,7 @@ pub mod node;
 pub mod pages;
 pub mod prepare;
 pub mod program;
+pub mod prometheus;
 pub mod share;
 pub mod state;
 pub mod suites;
@@ -71,6 +72,11 @@ pub fn quantity_oracle() -> program::Program {
 /// The program that answers for kstatus, and runs scripts for Argo CD.
 pub fn gitops_oracle() -> program::Program {
     program::Program::new("gitops-oracle", repository().join("tests/oracles/gitops"))
+}
+
+/// The program that answers for Prometheus: its parsers of expressions and rules, and when alerts fire.
+pub fn prometheus_oracle() -> program::Program {
+    program::Program::new("prometheus-oracle", repository().join("tests/oracles/prometheus"))
 }
 
 /// The program that answers for Kubernetes' own Pod Security Standards.

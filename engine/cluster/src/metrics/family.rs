@@ -15,11 +15,11 @@ pub type Counter = IntCounter;
 /// Says how much there is.
 pub type Gauge = IntGauge;
 
-/// How long something took, from a tenth of a millisecond to the time after which the API server gives up.
+/// How long something took, from a tenth of a millisecond to the longest time after which an API server gives up.
 pub type Seconds = Histogram;
 
 /// The bounds of what is counted together, in seconds. Of an answer that takes less than the first nobody notices anything.
-const SECONDS: [f64; 12] = [0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.1, 0.5, 2.0, 5.0];
+const SECONDS: [f64; 14] = [0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.1, 0.5, 2.0, 5.0, 10.0, 30.0];
 
 /// Counters that a label tells apart.
 pub type Counters<L> = Family<IntCounterVec, L>;
@@ -102,7 +102,12 @@ impl<V: Vector + 'static, L: Label> Instrument for Family<V, L> {
     const LABELS: &'static [(&'static str, &'static [Word])] = &[(L::NAME, L::WORDS)];
 
     fn new(name: &str, help: &str) -> Self {
-        Family { series: V::new(name, help, L::NAME), names: Arc::default(), label: PhantomData }
+        let series = V::new(name, help, L::NAME);
+        // Prometheus does not see the first growth of a series that begins with it.
+        for Word(word, _) in L::WORDS.iter().filter(|_| !L::IS_OPEN) {
+            series.at(word);
+        }
+        Family { series, names: Arc::default(), label: PhantomData }
     }
 
     fn collector(&self) -> Box<dyn Collector> {
@@ -198,7 +203,7 @@ impl Vector for IntGaugeVec {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::health::Part;
+    use crate::{health::Part, metrics::RuleState};
 
     fn count(errors: &Counters<Part>) -> usize {
         errors.series.collect()[0].get_metric().len()
@@ -221,6 +226,12 @@ mod tests {
         assert_eq!(count(&errors), 2);
         errors.at(&watch(2 * MAX_NAMES)).inc();
         assert_eq!(errors.series.at("kind-512").get(), 1);
+    }
+
+    #[test]
+    fn every_word_of_a_label_has_a_series_before_anything_is_counted() {
+        let states: Counters<RuleState> = Instrument::new("portal_states_total", "States.");
+        assert_eq!(states.series.collect()[0].get_metric().len(), RuleState::WORDS.len());
     }
 
     #[test]
