@@ -117,12 +117,16 @@ fn check(supplied: &Supplied<'_>) -> Result<Good, Problem> {
                 Reason::WaitingForCertManager,
                 format!("cert-manager has not written the Secret {secret} yet: kubectl describe certificates"),
             ),
-            Source::Secret => Problem(
-                Reason::SecretMissing,
-                format!(
-                    "there is no Secret {secret} in the namespace of the engine: create it, with tls.crt, tls.key and ca.crt"
-                ),
-            ),
+            Source::Secret => {
+                let name = supplied.names.first().map(String::as_str).unwrap_or_default();
+                let authority =
+                    if supplied.bundle.is_some() { "" } else { ", and in ca.crt the authority that signed it" };
+                let message = format!(
+                    "there is no Secret {secret} in the namespace of the engine: create it, with a certificate for {name} in tls.crt, its \
+                     key in tls.key{authority}"
+                );
+                Problem(Reason::SecretMissing, message)
+            }
         });
     };
     let leaf = read::pair(data, entry::LEAF).map_err(|flaw| flawed(&flaw, problem))?;

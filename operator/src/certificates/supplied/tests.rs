@@ -102,7 +102,7 @@ fn what_is_missing_is_told() {
     check(
         None,
         expect![
-            "false SecretMissing: there is no Secret webhook-tls in the namespace of the engine: create it, with tls.crt, tls.key and ca.crt"
+            "false SecretMissing: there is no Secret webhook-tls in the namespace of the engine: create it, with a certificate for portal.portal-system.svc in tls.crt, its key in tls.key, and in ca.crt the authority that signed it"
         ],
     );
     let waiting = verify(&Supplied { source: Source::CertManager, ..with(None, &[]) });
