@@ -242,6 +242,11 @@ async fn an_instance_that_would_break_is_refused_with_the_way_out() {
             "In and NotIn need `values`: add them, or use Exists or DoesNotExist",
         ),
         (
+            json!({ "monitoring": { "runbookUrl": "docs.example.org/a/" } }),
+            "spec.monitoring.runbookUrl",
+            "write the address of a page without `#`, such as `https://docs.example.org/portal/operator/alerts/`",
+        ),
+        (
             json!({ "namespaceSelector": { "matchExpressions": [{ "key": "a", "operator": "Exists", "values": ["b"] }] } }),
             "spec.namespaceSelector.matchExpressions[0]",
             "Exists and DoesNotExist take no `values`: remove them, or use In or NotIn",
@@ -446,7 +451,7 @@ fn every_field() -> Value {
             "policyReport": { "api": "openreports.io" },
             "stdout": "none",
         },
-        "monitoring": { "serviceMonitor": true, "prometheusRule": true },
+        "monitoring": { "serviceMonitor": true, "prometheusRule": true, "runbookUrl": "https://docs.example.org/a/" },
         "networkPolicy": true,
         "image": "a/b:c",
         "imagePullPolicy": "Never",

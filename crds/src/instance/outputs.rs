@@ -97,4 +97,17 @@ pub struct MonitoringSpec {
 
     /// Whether there is a PrometheusRule with alerts about Portal itself.
     pub prometheus_rule: bool,
+
+    /// Where your people find what to do about these alerts: a page with a section for each, such as
+    /// `https://docs.example.org/portal/operator/alerts/`. Each alert has the annotation `runbook_url` with the address of its section, which ends
+    /// with `#` and its name in small letters. Unset: the alerts name the page of Portal's documentation.
+    #[schemars(
+        length(max = 1024),
+        extend("x-kubernetes-validations" = must(&[(
+            "isURL(self) && url(self).getScheme() in ['http', 'https'] && !self.contains('#')",
+            "write the address of a page without `#`, such as `https://docs.example.org/portal/operator/alerts/`",
+        )])),
+    )]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub runbook_url: Option<String>,
 }

@@ -29,10 +29,17 @@ enum Severity {
 
 use Severity::{Critical, Info, Warning};
 
+/// The page of the documentation with a section for each alert.
+pub(super) const PAGE: &str = "docs/operator/alerts.md";
+
 impl Alert {
     /// The rule of Prometheus.
     pub(super) fn rule(&self, instance: &Instance) -> Value {
         let pods = format!("job=\"{}\"", pods_service(&instance.name));
+        let (runbook, page) = match &instance.spec.monitoring.runbook_url {
+            Some(page) => ("runbook_url", page.as_str()),
+            None => ("runbook", PAGE),
+        };
         json!({
             "alert": self.name,
             "expr": self.expression.replace('$', &pods),
@@ -48,6 +55,7 @@ impl Alert {
             "annotations": {
                 "summary": self.summary,
                 "description": self.description,
+                runbook: format!("{page}#{}", self.name.to_lowercase()),
             },
         })
     }

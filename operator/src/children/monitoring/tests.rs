@@ -1,9 +1,13 @@
 //! The alerts as Prometheus itself reads and evaluates them.
 
+use std::fs;
+use std::path::Path;
+
 use expect_test::{ExpectFile, expect_file};
 use portal_test_kit::prometheus::{self, Alert};
 use serde_json::json;
 
+use super::alerts::PAGE;
 use super::*;
 use crate::children::tests::{every_field, instance};
 
@@ -31,11 +35,23 @@ fn prometheus_takes_the_alerts_and_they_are_made_of_metrics_that_exist() {
 }
 
 #[test]
-fn the_page_has_a_section_for_each_alert() {
-    let page = include_str!("../../../../docs/operator/alerts.md");
+fn the_page_has_a_section_for_each_alert_which_names_it() {
+    let repository = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let page = fs::read_to_string(repository.join(PAGE)).expect("alerts name a page that is there");
     let sections: Vec<&str> = page.lines().filter_map(|line| line.strip_prefix("## ")).collect();
     let names: Vec<&str> = alerts(&whole()).iter().map(|alert| alert.name).collect();
     assert_eq!(sections, names, "docs/operator/alerts.md has the alerts in their order");
+    let url = "https://docs.example.org/a/";
+    let linked = instance(json!({ "monitoring": { "runbookUrl": url } }));
+    for (instance, annotation, page, other) in
+        [(whole(), "runbook", PAGE, "runbook_url"), (linked, "runbook_url", url, "runbook")]
+    {
+        for (alert, name) in alerts(&instance).iter().zip(&names) {
+            let annotations = &alert.rule(&instance)["annotations"];
+            assert_eq!(annotations[annotation], format!("{page}#{}", name.to_lowercase()));
+            assert_eq!(annotations[other], Value::Null);
+        }
+    }
 }
 
 /// For whoever has Prometheus and not its operator.
