@@ -1,25 +1,29 @@
 //! What is told about an instance, by one function: its conditions, and the rest of its status.
 
+mod parts;
+mod summary;
 #[cfg(test)]
 mod tests;
 
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
-use portal_crds::{
-    CertificatesStatus, ConditionType, EnforcementAction, EngineStatus, ExceptionCounts, PortalInstanceStatus,
-    ReportApi, RuleCounts, WebhookStatus,
-};
+use portal_crds::{CertificatesStatus, ConditionType, ExceptionCounts, PortalInstanceStatus, RuleCounts};
 
 use crate::{
     certificates::State,
-    desired::{EngineState, Phase, engine_states, is_enforcing, status_of},
+    claims::{Taken, taken},
+    desired::{EngineState, Phase, engine_states, status_of},
     instance::{Instance, OperatorSettings},
-    names::{PAUSED, configuration_name},
+    names::{PAUSED, POD_SECURITY, configuration_name},
     needs::Needs,
-    object::{Key, Kind, Object},
+    object::{Key, Kind},
     observed::{Failure, NOT_ALLOWED, Observed},
     permissions::Permissions,
-    rights::AGGREGATE_LABEL,
+};
+
+use self::{
+    parts::{admission, audit, certificates, contested, layers, monitoring, rbac, reports, webhook},
+    summary::{enforcing, engine_status, replicas, webhook_status},
 };
 
 /// What was found while the plan was made.
@@ -31,6 +35,8 @@ pub struct Findings {
     pub certificates: Option<State>,
     /// Whether cert-manager is asked for and not there.
     pub lacks_cert_manager: bool,
+    /// The level of Pod Security by which the namespace forbids the network of the node, if the instance asks for it.
+    pub forbids_host_network: Option<String>,
     /// How far the Deployments are.
     pub engines: Vec<EngineState>,
     /// Where the webhook configuration is in its life.
@@ -76,6 +82,8 @@ pub enum Blocker {
     NamespaceOfOperator,
     /// The operator may do nothing there: this is what was refused.
     NamespaceNotGranted(String),
+    /// Another instance has an object of which there would have to be two.
+    NameTaken(Taken),
 }
 
 /// Whether what Prometheus needs is there.
@@ -112,6 +120,7 @@ impl Findings {
             blocker: blocker(instance, observed, operator),
             certificates: None,
             lacks_cert_manager: false,
+            forbids_host_network: forbids_host_network(instance, observed),
             engines: engine_states(instance, observed),
             phase: Phase::default(),
             is_waiting: false,
@@ -141,8 +150,19 @@ fn blocker(instance: &Instance, observed: &Observed, operator: &OperatorSettings
     match observed.get(&Key::cluster(Kind::Namespace, instance.namespace())) {
         None => Some(Blocker::NamespaceMissing),
         Some(namespace) if namespace.is_terminating() => Some(Blocker::NamespaceTerminating),
-        Some(_) => observed.refused.clone().map(Blocker::NamespaceNotGranted),
+        Some(_) => match &observed.refused {
+            Some(refused) => Some(Blocker::NamespaceNotGranted(refused.clone())),
+            None => taken(instance, observed, operator).map(Blocker::NameTaken),
+        },
     }
+}
+
+/// The level of Pod Security by which the namespace forbids what the instance asks for. A level that all namespaces have is not seen here: then
+/// the pods that cannot be made tell.
+fn forbids_host_network(instance: &Instance, observed: &Observed) -> Option<String> {
+    let namespace = observed.get(&Key::cluster(Kind::Namespace, instance.namespace()))?;
+    let level = namespace.label(POD_SECURITY).filter(|level| ["baseline", "restricted"].contains(level))?;
+    (instance.spec.admission.host_network && instance.layers().admission).then(|| level.to_owned())
 }
 
 /// The status of an instance, as it is true now. `is_pending`: something is left to do.
@@ -274,6 +294,9 @@ fn ready(
             "cert-manager is not installed, or not served yet: install it, or set `certificates.source: Operator`";
         return (Verdict::no("CertManagerMissing", message), true);
     }
+    if let Some(level) = &findings.forbids_host_network {
+        return (host_network(instance, level), true);
+    }
     if let Some(verdict) = lacks(ConditionType::CertificatesReady) {
         // Only what somebody else brings waits for somebody.
         let is_ours = instance.spec.certificates.source == portal_crds::CertificateSource::Operator;
@@ -303,6 +326,16 @@ fn ready(
     (Verdict::yes("Ready", "everything that the instance asks for runs"), false)
 }
 
+/// What forbids the network of the node, and the way out.
+fn host_network(instance: &Instance, level: &str) -> Verdict {
+    let namespace = instance.namespace();
+    let message = format!(
+        "namespace {namespace} has the level {level} of Pod Security, which forbids `admission.hostNetwork`; pods stay as they are. Set \
+         `admission.hostNetwork: false`, or `kubectl label namespace {namespace} {POD_SECURITY}=privileged --overwrite`"
+    );
+    Verdict::no("HostNetworkForbidden", message)
+}
+
 /// What is not yet as it should be of the pods.
 fn rollout(findings: &Findings) -> Option<Verdict> {
     let state = findings.engines.iter().find(|state| !state.is_rolled_out())?;
@@ -312,176 +345,6 @@ fn rollout(findings: &Findings) -> Option<Verdict> {
         Some(problem) => Verdict::no("PodsNotReady", format!("{counted}; {problem}")),
         None => Verdict::no("Progressing", format!("{counted}, or are being replaced")),
     })
-}
-
-fn certificates(findings: &Findings) -> Verdict {
-    match &findings.certificates {
-        None => Verdict::unknown("NotLooked", "nobody has looked at the certificates yet"),
-        Some(state) => {
-            let holds = if state.is_ready { "True" } else { "False" };
-            Verdict { holds, reason: state.reason.to_string(), message: state.message.clone() }
-        }
-    }
-}
-
-fn rbac(findings: &Findings) -> Verdict {
-    if let Some(failure) = findings.failure.as_ref().filter(|failure| failure.subject.contains("Role")) {
-        return Verdict::no(failure.reason, &failure.message);
-    }
-    let Some(permissions) = &findings.permissions else {
-        return Verdict::unknown("NotLooked", "nobody has worked out yet what rules need");
-    };
-    if !permissions.refused.is_empty() {
-        return Verdict::no("PermissionRefused", permissions.refusals());
-    }
-    if permissions.is_incomplete {
-        return Verdict::unknown("Asking", "the API server has not told yet what can be granted");
-    }
-    if findings.is_ceiling_unbounded {
-        let (label, value) = AGGREGATE_LABEL;
-        let message = format!(
-            "the engine may do what its rules need, and nothing else; but a role of the operator has a star, so that rules could be \
-             granted anything but what is refused by default: find it by `kubectl get clusterroles --selector {label}={value}`, and \
-             name there what rules may need"
-        );
-        return Verdict::yes("CeilingUnbounded", message);
-    }
-    Verdict::yes("InSync", "the engine may do what its rules need, and nothing else")
-}
-
-fn webhook(instance: &Instance, findings: &Findings) -> Verdict {
-    if let Some(key) = findings.contested.iter().find(|key| key.kind == Kind::ValidatingWebhookConfiguration) {
-        return contested(key);
-    }
-    match findings.phase {
-        Phase::Off => Verdict::yes("AdmissionDisabled", "the instance judges no requests, and none are sent to it"),
-        Phase::WaitingForPods => Verdict::no("WaitingForPods", "no pod can answer yet, and nothing is enforced"),
-        Phase::WaitingForProbe => Verdict::no(
-            "WaitingForProbe",
-            "nothing is enforced before a request of the operator has come through the API server to the engine and back",
-        ),
-        Phase::WaitingForRules => {
-            Verdict::unknown("WaitingForRules", "not all rules are known yet; what was enforced before is enforced")
-        }
-        Phase::Enforcing => {
-            let name = configuration_name(&instance.name);
-            Verdict::yes(
-                "Configured",
-                format!("ValidatingWebhookConfiguration {name} sends what rules judge to the engine"),
-            )
-        }
-    }
-}
-
-fn contested(key: &Key) -> Verdict {
-    let (resource, name) = (key.kind.plural(), &key.name);
-    let place = key.namespace.as_deref().map(|namespace| format!(" --namespace {namespace}")).unwrap_or_default();
-    let message = format!(
-        "somebody changes {key} again and again, and what they change is set right after ever longer pauses: find out who it is by \
-         `kubectl get {resource} {name}{place} --show-managed-fields --output yaml`",
-    );
-    Verdict::no("Contested", message)
-}
-
-/// Whether the engine answers through the API server. What was known before an operator started is believed until it has asked itself.
-fn admission(instance: &Instance, observed: &Observed, findings: &Findings, before: &[Condition]) -> Verdict {
-    let way_out = "if that goes on, see the page on recovery; `kubectl delete validatingwebhookconfiguration` ends all enforcement";
-    match &observed.memory.probe {
-        Some(probe) => match &probe.answer {
-            Ok(version) if *version == findings.operator_version => {
-                Verdict::yes("Answered", "the engine answers through the API server")
-            }
-            Ok(version) => {
-                let operator = &findings.operator_version;
-                let message = format!(
-                    "the engine answers through the API server; it is version {version}, and the operator is version {operator}"
-                );
-                Verdict::yes("OtherVersion", message)
-            }
-            Err(problem) => {
-                let last =
-                    probe.answered_at.map(|at| format!("; it last answered at {}", seconds(at))).unwrap_or_default();
-                let name = configuration_name(&instance.name);
-                Verdict::no(
-                    "NoAnswer",
-                    format!("the engine does not answer through the API server: {problem}{last}; {way_out} {name}"),
-                )
-            }
-        },
-        None if findings.phase == Phase::WaitingForPods => {
-            Verdict::no("WaitingForPods", "no pod can answer yet, and nothing is enforced")
-        }
-        None => Verdict::again(ConditionType::AdmissionAvailable, before)
-            .unwrap_or_else(|| Verdict::unknown("NotAsked", "nobody has asked the engine through the API server yet")),
-    }
-}
-
-/// The layers that are asked for and do not exist yet.
-fn layers(findings: &Findings) -> Vec<(ConditionType, Verdict)> {
-    let condition = |layer: &str| match layer {
-        "network" => ConditionType::NetworkAvailable,
-        _ => ConditionType::ActionsAvailable,
-    };
-    let missing = findings.missing_layers.iter().map(|layer| {
-        let message = format!("this version of Portal has no {layer}: set `{layer}.enabled: false`");
-        (condition(layer), Verdict::no("LayerNotAvailable", message))
-    });
-    missing.collect()
-}
-
-/// Whether pods run that judge what is in the cluster. One of them tells of it; the others are ready to take over.
-fn audit(findings: &Findings) -> Verdict {
-    let audits = findings.engines.iter().find(|state| state.engine.layers.audit);
-    match audits {
-        Some(state) if state.ready > 0 => Verdict::yes("Running", "what is in the cluster is judged when it changes"),
-        Some(_) => Verdict::no("WaitingForPods", "no pod is ready that judges what is in the cluster"),
-        None => Verdict::unknown("NotAsked", "it is not known yet which pods there are"),
-    }
-}
-
-fn reports(instance: &Instance, findings: &Findings, observed: &Observed, before: &[Condition]) -> Verdict {
-    let kind = match instance.spec.sinks.policy_report.api {
-        ReportApi::None => return Verdict::no("ReportsDisabled", "the instance asks for no reports"),
-        ReportApi::PolicyReport => Kind::PolicyReport,
-        ReportApi::OpenReports => Kind::Report,
-    };
-    if !instance.layers().audit {
-        return Verdict::no(
-            "AuditDisabled",
-            "reports are audit's, which is off; decisions are in the log and in the metrics",
-        );
-    }
-    if observed.served.contains(&kind) {
-        let message = format!("what audit finds is in objects of the kind {kind} in {}", kind.group());
-        return Verdict::yes("Available", message);
-    }
-    // Before the kinds are known nothing is served.
-    if findings.rules.is_none() {
-        return Verdict::again(ConditionType::ReportsAvailable, before)
-            .unwrap_or_else(|| Verdict::unknown("NotAsked", "it is not known yet which kinds the API server serves"));
-    }
-    let message = format!(
-        "the API server does not serve {kind} of {}: apply what `portal generate report-crds` prints, and reports are written at once; \
-         or set `sinks.policyReport.api: None`",
-        kind.group()
-    );
-    Verdict::no("DefinitionsMissing", message)
-}
-
-fn monitoring(findings: &Findings) -> Option<(ConditionType, Verdict)> {
-    let verdict = match &findings.monitoring {
-        Monitoring::NotWanted => return None,
-        Monitoring::Ready => Verdict::yes("Ready", "what Prometheus needs is there"),
-        Monitoring::Lacks(kinds) => {
-            let kinds: Vec<String> = kinds.iter().map(ToString::to_string).collect();
-            let message = format!(
-                "the API server does not serve {}: install the definitions of the Prometheus operator, or switch `monitoring` off",
-                kinds.join(" and ")
-            );
-            Verdict::no("DefinitionsMissing", message)
-        }
-    };
-    Some((ConditionType::MonitoringReady, verdict))
 }
 
 impl Blocker {
@@ -517,6 +380,14 @@ impl Blocker {
                 "NamespaceNotGranted",
                 format!(
                     "the operator may do nothing in namespace {namespace}: {refused}; an administrator grants it by `{grant}`"
+                ),
+            ),
+            Blocker::NameTaken(Taken { by, key }) => Verdict::no(
+                "NameTaken",
+                format!(
+                    "the instance needs an object that PortalInstance {by} has, {key}: children are called after their instances. Nothing is \
+                     changed for this one until {by} is gone, or needs it no more. Make one of the two anew with another name or in another \
+                     `namespace`, or take back what was changed"
                 ),
             ),
         }
@@ -566,61 +437,6 @@ impl Verdict {
             type_,
         }
     }
-}
-
-/// How many pods are ready of those that there should be.
-fn replicas(findings: &Findings) -> String {
-    let ready: i32 = findings.engines.iter().map(|state| state.ready).sum();
-    let wanted: u32 = findings.engines.iter().map(|state| state.engine.replicas).sum();
-    format!("{ready}/{wanted}")
-}
-
-/// What happens to requests that violate a rule.
-fn enforcing(instance: &Instance, configuration: Option<&Object>) -> String {
-    let is_on = configuration.is_some_and(|found| is_enforcing(found, &instance.name));
-    let word = match instance.spec.admission.max_enforcement {
-        _ if !is_on => "no",
-        EnforcementAction::Deny => "deny",
-        EnforcementAction::Warn => "warn",
-        EnforcementAction::Dryrun => "dryrun",
-    };
-    word.to_owned()
-}
-
-fn engine_status(state: &EngineState, observed: &Observed, before: &PortalInstanceStatus) -> EngineStatus {
-    let layers = state.engine.layers;
-    let said = observed.memory.probe.as_ref().and_then(|probe| probe.answer.as_ref().ok()).filter(|_| layers.admission);
-    // An operator that has just started believes the one before, as long as the image is the same.
-    let known = before.engines.iter().find(|known| known.name == state.engine.name && known.image == state.image);
-    let names = [
-        ("admission", layers.admission),
-        ("audit", layers.audit),
-        ("network", layers.network),
-        ("actions", layers.actions),
-    ];
-    let names: Vec<&str> = names.into_iter().filter(|(_, is_on)| *is_on).map(|(name, _)| name).collect();
-    EngineStatus {
-        name: state.engine.name.clone(),
-        layers: names.join(","),
-        image: state.image.clone(),
-        version: said.cloned().or_else(|| known.and_then(|known| known.version.clone())),
-        replicas: i32::try_from(state.engine.replicas).unwrap_or(i32::MAX),
-        ready_replicas: state.ready,
-        updated_replicas: state.updated,
-    }
-}
-
-fn webhook_status(found: &Object, instance: &Instance) -> WebhookStatus {
-    let probe = format!("probe.{}.portal.io", instance.name);
-    let entries: Vec<_> = found.value["webhooks"]
-        .as_array()
-        .into_iter()
-        .flatten()
-        .filter(|entry| entry["name"] != probe.as_str())
-        .collect();
-    let rules = entries.iter().flat_map(|entry| entry["rules"].as_array().into_iter().flatten());
-    let resources = rules.map(|rule| rule["resources"].as_array().map_or(0, Vec::len)).sum::<usize>();
-    WebhookStatus { configuration: found.key.name.clone(), entries: entries.len() as i64, resources: resources as i64 }
 }
 
 fn more(count: usize, shown: usize) -> String {

@@ -148,7 +148,14 @@ fn build(
     if webhook.is_there() || !instance.layers().admission {
         webhook.plan(draft, findings);
     }
-    let deployments = owned(children::deployments(instance, operator));
+    let mut deployments = owned(children::deployments(instance, operator));
+    if findings.forbids_host_network.is_some() {
+        // Each pod that ends would be lost. Those that run stay as they are.
+        let is_forbidden = |object: &Object| object.value["spec"]["template"]["spec"]["hostNetwork"] == true;
+        let (forbidden, allowed): (Vec<_>, Vec<_>) = deployments.into_iter().partition(is_forbidden);
+        draft.want_all(&forbidden);
+        deployments = allowed;
+    }
     match webhook.pods_may_change(&deployments, draft) {
         // Without its Secret a pod would wait, and nobody could tell why.
         Ok(()) if certificates.is_missing => draft.want_all(&deployments),

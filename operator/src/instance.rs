@@ -152,10 +152,14 @@ impl Instance {
 
     /// The instance that acts in the place of this one, if both may act on the same object because of the same rule: the older one does.
     pub fn acts_instead<'a>(&self, others: &'a [Instance]) -> Option<&'a Instance> {
-        // The API server writes times in a form that sorts. Of two that were made at once the first one by name acts.
-        let age = |instance: &Instance| (instance.created.clone(), instance.name.clone());
-        let acts = |other: &&Instance| other.spec.actions.enabled && age(other) < age(self) && self.overlaps(other);
-        others.iter().filter(acts).min_by_key(|other| age(other)).filter(|_| self.spec.actions.enabled)
+        let acts = |other: &&Instance| other.spec.actions.enabled && other.age() < self.age() && self.overlaps(other);
+        others.iter().filter(acts).min_by_key(|other| other.age()).filter(|_| self.spec.actions.enabled)
+    }
+
+    /// What is less for the older of two instances. The API server writes times in a form that sorts. Of two that were made at once the first
+    /// one by name is taken for the older one.
+    pub fn age(&self) -> (&str, &str) {
+        (&self.created, &self.name)
     }
 
     /// Whether there may be a rule and a namespace that both serve.

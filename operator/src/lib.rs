@@ -18,6 +18,7 @@ pub mod permissions;
 
 pub mod certificates;
 pub mod children;
+pub mod claims;
 pub mod compare;
 pub mod conditions;
 pub mod desired;

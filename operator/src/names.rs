@@ -26,6 +26,9 @@ pub const PAUSED: &str = "portal.io/paused";
 /// What keeps an instance until its webhook configuration is gone.
 pub const FINALIZER: &str = "portal.io/webhook";
 
+/// The label of a namespace with the level of Pod Security that its pods must keep.
+pub const POD_SECURITY: &str = "pod-security.kubernetes.io/enforce";
+
 /// The policy that guards the bypass of namespaces, and its binding. They are there once for a cluster.
 pub const GUARD: &str = "portal-bypass";
 

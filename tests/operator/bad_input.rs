@@ -101,12 +101,7 @@ fn what_cannot_be_is_told_and_nobody_tries_in_haste() {
 
     not_granted.says("Stalled", "True NamespaceNotGranted");
     ending.says("Stalled", "True NamespaceTerminating");
-    restricted.says("Ready", "False PodsNotReady");
-    restricted.eventually("the way out is told", || {
-        let message = restricted.message("Ready");
-        message.contains("hostNetwork=true")
-            && message.contains("take the label pod-security.kubernetes.io/enforce away")
-    });
+    restricted.says("Stalled", "True HostNetworkForbidden");
     keyless.says("Stalled", "True SecretMissing");
     imageless.says("Ready", "False PodsNotReady");
     ruleless.says("Stalled", "True BootstrapRulesInvalid");

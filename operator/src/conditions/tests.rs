@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 use super::*;
 use crate::{
     certificates::Reason,
+    object::Object,
     observed::{Failure, Memory, Probe},
     permissions::Refusal,
 };
@@ -222,6 +223,18 @@ fn what_somebody_has_to_do_is_stalled() {
     let mut scene = good();
     scene.instance["spec"]["namespace"] = "portal-operator".into();
     check(scene, &stalled("NamespaceOfOperator"));
+    let mut scene = good();
+    scene.instance["metadata"]["name"] = "default-pods".into();
+    let other = json!({ "metadata": { "name": "default", "uid": "2" }, "spec": {} });
+    scene.observed.others = vec![Instance::read(&other).unwrap()];
+    check(scene, &stalled("NameTaken"));
+    for level in ["baseline", "restricted"] {
+        let mut scene = good();
+        let metadata = json!({ "name": "portal-system", "labels": { POD_SECURITY: level } });
+        scene.namespace = Some(json!({ "metadata": metadata }));
+        scene.instance["spec"]["admission"] = json!({ "hostNetwork": true });
+        check(scene, &stalled("HostNetworkForbidden"));
+    }
     for layer in ["network", "actions"] {
         let mut scene = good();
         scene.instance["spec"][layer] = json!({ "enabled": true });
