@@ -18,4 +18,5 @@ mod rules;
 mod scene;
 mod spec_fields;
 mod trust;
+mod versions;
 mod world;
