@@ -179,8 +179,6 @@ fn build(
     }
 }
 
-/// Sees to it that a role, or its binding, is as it should be. As long as not everything is decided, no role is made narrower: what rules need
-/// may be in it. In a namespace that ends nothing can be made.
 /// Whether a role takes something away that it gives now.
 fn is_narrower(role: &Object, observed: &Observed) -> bool {
     let rights = |role: &Object| -> BTreeSet<[String; 3]> {
@@ -201,6 +199,8 @@ fn is_narrower(role: &Object, observed: &Observed) -> bool {
     observed.get(&role.key).is_some_and(|known| !rights(known).is_subset(&rights(role)))
 }
 
+/// Sees to it that a role, or its binding, is as it should be. As long as not everything is decided, no role is made narrower: what rules need
+/// may be in it. In a namespace that ends nothing can be made.
 fn grant(role: Object, is_decided: bool, instance: &Instance, observed: &Observed, draft: &mut Draft<'_>) {
     let namespace = role.key.namespace.as_deref().filter(|namespace| *namespace != instance.namespace());
     let place = namespace.and_then(|namespace| observed.get(&Key::cluster(Kind::Namespace, namespace)));

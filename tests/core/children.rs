@@ -15,9 +15,10 @@ use portal_core::rule::{compile::compile, load::load, source::Origin};
 use portal_document::{Options, from_yaml};
 use portal_operator::children::webhook::Around;
 use portal_operator::children::{children, guard, webhook_configuration, webhook_settings};
+use portal_operator::compare::is_as_wanted;
 use portal_operator::instance::{Instance, OperatorSettings};
 use portal_operator::names::MANAGER;
-use portal_operator::object::Object;
+use portal_operator::object::{Kind, Object};
 use portal_operator::permissions::Permissions;
 use portal_test_kit::{Cluster, Size, repository};
 use serde_json::{Value, json};
@@ -147,6 +148,53 @@ async fn the_same_spec_leads_to_the_same_children_whatever_was_there_before() {
             value["status"] = Value::Null;
         }
         assert_eq!(before, after, "{}", object.key);
+    }
+}
+
+/// A child as a newer version of the operator might apply it.
+fn newer(object: &Object) -> Object {
+    let mut newer = object.clone();
+    for part in ["labels", "annotations"] {
+        newer.value["metadata"][part]["portal.io/later"] = "x".into();
+    }
+    match object.key.kind {
+        Kind::Deployment => {
+            let pod = &mut newer.value["spec"]["template"]["spec"];
+            pod["shareProcessNamespace"] = true.into();
+            pod["volumes"].as_array_mut().unwrap().push(json!({ "name": "later", "emptyDir": {} }));
+            let container = &mut pod["containers"][0];
+            container["args"].as_array_mut().unwrap().push("--later".into());
+            container["env"].as_array_mut().unwrap().push(json!({ "name": "PORTAL_LATER", "value": "x" }));
+            container["volumeMounts"].as_array_mut().unwrap().push(json!({ "name": "later", "mountPath": "/later" }));
+        }
+        Kind::Service => {
+            let port = json!({ "name": "later", "port": 9999, "protocol": "TCP", "targetPort": "later" });
+            newer.value["spec"]["ports"].as_array_mut().unwrap().push(port);
+        }
+        _ => {}
+    }
+    newer
+}
+
+#[tokio::test]
+async fn what_a_newer_operator_has_applied_is_seen_by_an_older_one_and_goes() {
+    let cluster = Cluster::shared(Size::Core);
+    let client = cluster.client().await;
+    let namespace = cluster.namespace("newer").await;
+    for object in made(&with_defaults("newer", &namespace.name)) {
+        let stored = |value| Object::from_value(object.key.kind, value);
+        let mut before = stored(apply(&client, &object, false).await);
+        assert!(is_as_wanted(&before, &object, None), "{}", object.key);
+        let changed = stored(apply(&client, &newer(&object), false).await);
+        assert!(!is_as_wanted(&changed, &object, None), "{}", object.key);
+        let mut after = stored(apply(&client, &object, false).await);
+        for object in [&mut before, &mut after] {
+            object.value["status"] = Value::Null;
+            let metadata = object.value["metadata"].as_object_mut().unwrap();
+            metadata.retain(|name, _| ["labels", "annotations"].contains(&name.as_str()));
+        }
+        // The Deployment controller does not run, and nobody else writes.
+        assert_eq!(before.value, after.value, "{}", object.key);
     }
 }
 
