@@ -1,6 +1,7 @@
 //! `portal check`: rules against objects in files, with the compiler and the evaluator that a cluster has.
 
 mod cluster;
+mod existing;
 mod files;
 mod judge;
 pub(crate) mod live;
@@ -31,25 +32,28 @@ pub(crate) use self::report::action_name;
 /// The kinds are those of Kubernetes, and those that CustomResourceDefinitions among the rules, the files and `--cluster` define. A kind
 /// that only a rule names is judged by what the rule's `match` says. Objects of any other kind are counted and told. With `--live` the kinds are those that the cluster serves.
 ///
+/// With `--live` and without files, what is in the cluster is judged, as audit would: every object of the kinds that the rules are about, and
+/// a violation of a Deployment once, and not of its pods too.
+///
 /// Exit code 0: no violation. 1: a violation of a rule that denies. 2: something could not be read or judged.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  portal check -r rules/ manifests/\n  helm template ./chart | portal check -r rules/ -\n  \
                   portal check -r rules/ --cluster others.yaml deployment.yaml -o json\n  \
-                  portal check -r rules/ --live manifests/\n  portal check -r rules/ --request review.json"
+                  portal check -r rules/ --live manifests/\n  portal check -r rules/ --live\n  portal check -r rules/ --request review.json"
 )]
 pub(crate) struct Arguments {
     /// A file or a folder with rules; may be given several times
     #[arg(short, long, required = true, value_name = "PATH")]
     rules: Vec<PathBuf>,
-    /// Files and folders with objects; `-` for standard input
-    #[arg(value_name = "FILE", default_value = "-")]
+    /// Files and folders with objects; `-` for standard input. Without any, standard input, or with `--live` what is in the cluster
+    #[arg(value_name = "FILE")]
     files: Vec<PathBuf>,
     /// A file or a folder with objects that lookups find and nobody judges; may be given several times
     #[arg(long, value_name = "PATH")]
     cluster: Vec<PathBuf>,
     /// Let lookups find what is in the cluster of the kubeconfig, with the files laid over it. What the rules look up is listed once, which
-    /// needs the verb `list`, and for fresh reads `get`. Objects without a namespace are in that of the kubeconfig. Not with `--cluster`
+    /// needs the verb `list`, and for fresh reads `get`. Without files its own objects are judged. Objects without a namespace are in that of the kubeconfig. Not with `--cluster`
     #[arg(long)]
     live: bool,
     /// The kubeconfig for `--live`. Unset: KUBECONFIG, ~/.kube/config or the pod's ServiceAccount
@@ -111,8 +115,21 @@ impl Arguments {
             Err(problem) => return Judgement::failed(problem),
         };
         let served = connection.as_ref().map(Connection::kinds);
-        let loaded = rules::load(&self.rules, &self.files, &self.cluster, served);
+        let loaded = rules::load(&self.rules, &self.paths(), &self.cluster, served);
         judge::judge(&loaded, self, connection.as_ref())
+    }
+
+    /// The files with objects.
+    fn paths(&self) -> Vec<PathBuf> {
+        match self.files.is_empty() && !self.judges_cluster() {
+            true => vec![PathBuf::from("-")],
+            false => self.files.clone(),
+        }
+    }
+
+    /// Whether what is in the cluster is judged. Reviews are in files, whatever else is there.
+    fn judges_cluster(&self) -> bool {
+        self.live && self.files.is_empty() && !self.request
     }
 
     /// The way to the cluster, if one is to be asked.

@@ -13,6 +13,7 @@ use portal_core::{
     event::{Event, Operation, Subject},
     kinds::{Assumed, Kinds},
     manifest::{Item, Manifest, Placed, Problem, items_between, list_len},
+    object::Object,
     review::Review,
     rule::{RequestReads, RuleSet},
 };
@@ -23,6 +24,7 @@ use portal_expr::{Limits, Moment};
 use crate::check::{
     Arguments,
     cluster::Cluster,
+    existing::{self, Existing},
     files,
     live::{Connection, Live},
     progress::Progress,
@@ -70,6 +72,8 @@ pub(crate) struct Location {
     pub(crate) kind: String,
     pub(crate) namespace: Option<String>,
     pub(crate) name: String,
+    /// The UID of an object of the cluster.
+    pub(crate) uid: Option<String>,
 }
 
 /// A violation of an object.
@@ -111,6 +115,8 @@ enum Task {
     Piece(usize, Manifest),
     /// Some items of a list.
     Items(Arc<Listed>, Range<usize>),
+    /// Some objects of the cluster.
+    Existing(Vec<Arc<Object<'static>>>),
 }
 
 /// A document whose items are judged, perhaps by several workers.
@@ -144,7 +150,8 @@ const ITEMS: usize = 64;
 
 pub(crate) fn judge(loaded: &Loaded, arguments: &Arguments, connection: Option<&Connection>) -> Judgement {
     let (mut problems, mut skipped_cluster_files) = (Vec::new(), Vec::new());
-    let paths = files::expand(&arguments.files, &mut problems);
+    let named = arguments.paths();
+    let paths = files::expand(&named, &mut problems);
     let (skipped, rules): (Vec<_>, Vec<_>) = loaded
         .rules
         .rules()
@@ -160,19 +167,28 @@ pub(crate) fn judge(loaded: &Loaded, arguments: &Arguments, connection: Option<&
     } else {
         Cluster::default()
     };
+    let (judges_cluster, rules) = (arguments.judges_cluster(), RuleSet::new(rules));
+    // Reviews are judged by all rules, and there are none of the cluster.
+    let looking = if judges_cluster { &rules } else { &loaded.rules };
+    let live = connection.map(|connection| connection.list(looking, judges_cluster));
     let work = Work {
-        rules: RuleSet::new(rules),
+        rules,
         review_rules: &loaded.rules,
         kinds: &loaded.kinds,
         cluster,
-        live: connection.map(|connection| connection.list(&loaded.rules)),
+        live,
         namespace,
         only_reviews: arguments.request,
         needs_request,
         now: clock::now(),
     };
-    let mut outcome = run(&work, &paths);
-    let (mut wrong, mut skipped_files) = outcome.doubts.settle(&paths, &arguments.files, arguments.strict);
+    let existing = work.live.as_ref().filter(|_| judges_cluster).map(|live| live.existing(&work.rules));
+    let mut outcome = run(&work, &paths, existing.as_ref());
+    if let Some(existing) = &existing {
+        existing.fold(&mut outcome.violations, &work.rules);
+        outcome.failures.extend(existing.failures());
+    }
+    let (mut wrong, mut skipped_files) = outcome.doubts.settle(&paths, &named, arguments.strict);
     outcome.failures.append(&mut wrong);
     skipped_files.extend(skipped_cluster_files.into_iter().map(|problem| unread(0, problem)));
     let mut failures: Vec<Failed> =
@@ -202,7 +218,7 @@ pub(crate) fn judge(loaded: &Loaded, arguments: &Arguments, connection: Option<&
 }
 
 /// Reads the files one after the other and lets every core judge what is in them. What waits is bounded.
-fn run(work: &Work<'_>, paths: &[PathBuf]) -> Outcome {
+fn run(work: &Work<'_>, paths: &[PathBuf], existing: Option<&Existing>) -> Outcome {
     let workers = thread::available_parallelism().map_or(1, usize::from);
     let queue = Queue::new(2 * workers);
     let outcome = Mutex::new(Outcome::default());
@@ -226,6 +242,12 @@ fn run(work: &Work<'_>, paths: &[PathBuf]) -> Outcome {
                         Task::Items(list, range) => {
                             work.judge_items(&list, range, &mut own);
                             list.order
+                        }
+                        Task::Existing(objects) => {
+                            for object in objects {
+                                work.judge_object(object.root(), Location::of_cluster(), &mut own);
+                            }
+                            0
                         }
                     };
                     progress.judged(order, own.objects - before);
@@ -254,6 +276,9 @@ fn run(work: &Work<'_>, paths: &[PathBuf]) -> Outcome {
                     }
                 }
             }
+        }
+        for objects in existing.into_iter().flat_map(|existing| existing.objects().chunks(ITEMS)) {
+            queue.add(Task::Existing(objects.to_vec()));
         }
         queue.close();
     });
@@ -376,6 +401,7 @@ impl Work<'_> {
         };
         let event = subject.event(Operation::Create, None, self.now);
         location.name_after(&event);
+        location.uid = event.judged().and_then(existing::uid_of).map(str::to_owned);
         self.evaluate(&self.rules, &event, location, outcome);
     }
 
@@ -404,6 +430,11 @@ impl Failed {
 }
 
 impl Location {
+    /// Where the objects of a cluster are.
+    pub(crate) fn of_cluster() -> Location {
+        Location { file: "cluster".to_owned(), ..Location::default() }
+    }
+
     fn name_after(&mut self, event: &Event<'_>) {
         self.api_version = if event.kind.group.is_empty() {
             event.version.to_owned()

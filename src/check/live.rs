@@ -41,7 +41,7 @@ use portal_expr::Limits;
 use tokio::runtime::{Builder, Runtime};
 use tokio::time::{Instant, timeout};
 
-use crate::check::cluster::Cluster;
+use crate::check::{cluster::Cluster, existing::Existing};
 
 /// The way to a cluster, and what it serves.
 pub(crate) struct Connection {
@@ -130,8 +130,9 @@ impl Connection {
         self.client.default_namespace()
     }
 
-    /// Lists what rules look up, each kind once. What cannot be listed fails the rules that ask for it, when they do.
-    pub(crate) fn list(&self, rules: &RuleSet) -> Live<'_> {
+    /// Lists what rules look up, each kind once, and what they judge if that is asked for too. What cannot be listed fails the rules that
+    /// ask for it, when they do.
+    pub(crate) fn list(&self, rules: &RuleSet, judged_too: bool) -> Live<'_> {
         let watches = Requirements::of(rules, Layers::ALL).watches.into_iter();
         let mut sources = Vec::new();
         // What only files define has no objects yet.
@@ -142,6 +143,9 @@ impl Connection {
                 sources.extend(places.map(|namespace| Source { kind: Arc::clone(&kind), namespace }));
             }
         }
+        if judged_too {
+            sources.extend(judged(rules));
+        }
         let caches = self.threads.wait(list_once(&self.client, sources, Instant::now() + PATIENCE));
         let fresh = Fresh::new(self.client.clone(), EngineMetrics::register(&Registry::new()));
         Live { connection: self, caches, fresh, read: Mutex::default(), is_silent: AtomicBool::new(false) }
@@ -149,6 +153,17 @@ impl Connection {
 }
 
 impl Live<'_> {
+    /// The objects of the cluster that these rules are about.
+    pub(crate) fn existing(&self, rules: &RuleSet) -> Existing {
+        let mut existing = Existing::default();
+        for Source { kind, namespace } in judged(rules) {
+            let seen = self.caches.get(&kind, namespace.as_deref()).map(|shown| shown.now());
+            existing.add(&kind, namespace.as_deref(), seen.unwrap_or(Seen::NotSynced));
+        }
+        existing.note_versions(rules);
+        existing
+    }
+
     /// Judges an event, and reads what rules want to know afresh, as often as the webhook would.
     pub(crate) fn evaluate(&self, rules: &RuleSet, files: &Cluster, event: &Event<'_>, limits: &Limits) -> Evaluation {
         let missing = event.namespace.filter(|_| !event.is_of_namespace()).and_then(|name| self.missing(name));
@@ -242,6 +257,26 @@ impl Drop for Threads {
             runtime.shutdown_background();
         }
     }
+}
+
+/// What rules judge, and where. Each place once.
+fn judged(rules: &RuleSet) -> Vec<Source> {
+    let mut sources: Vec<Source> = Vec::new();
+    for rule in rules.rules() {
+        for judged in &rule.judged {
+            let namespace = &rule.id.namespace;
+            let covers = |source: &Source| {
+                source.kind == judged.kind && (source.namespace.is_none() || source.namespace == *namespace)
+            };
+            if !sources.iter().any(covers) {
+                if namespace.is_none() {
+                    sources.retain(|source| source.kind != judged.kind);
+                }
+                sources.push(Source { kind: Arc::clone(&judged.kind), namespace: namespace.clone() });
+            }
+        }
+    }
+    sources
 }
 
 fn is_lookup(reason: Reason) -> bool {

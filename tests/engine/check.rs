@@ -101,6 +101,19 @@ fn files(rules: &str, objects: &[&str]) -> TempDir {
     folder
 }
 
+/// The same for a cluster whose own objects are judged.
+fn run_on_cluster(kubeconfig: &Path, folder: &TempDir) -> (i32, String) {
+    let output = Command::new(env!("CARGO_BIN_EXE_portal"))
+        .args(["check", "--live", "--kubeconfig"])
+        .arg(kubeconfig)
+        .arg("--rules")
+        .arg(folder.path().join("rules.yaml"))
+        .output()
+        .unwrap();
+    assert!(output.stderr.is_empty(), "{}", String::from_utf8_lossy(&output.stderr));
+    (output.status.code().unwrap(), String::from_utf8(output.stdout).unwrap())
+}
+
 /// The exit code and what is printed, with `FOLDER` and `KUBECONFIG` for the paths. What rules saw and where they failed is left out.
 fn run(kubeconfig: &Path, folder: &TempDir) -> (i32, String) {
     let path = |name: &str| folder.path().join(name);
@@ -388,4 +401,65 @@ error: FOLDER/objects/0.yaml:1: Deployment slow/web: rule budget: 1:35: poddisru
 error: FOLDER/objects/1.yaml:1: Ingress slow/web: rule host: 1:33: ingresses could not be read: the API server has not answered in time
 1 violation (1 deny) in 2 objects, 3 rules, 2 errors";
     assert_eq!((code, text.trim_end()), (2, expected));
+}
+
+/// The same object, made by another one.
+fn made_by(owner: &Value, kind: &str, mut object: Value) -> Value {
+    let (api_version, uid, name) = (&owner["apiVersion"], &owner["metadata"]["uid"], &owner["metadata"]["name"]);
+    let reference = json!({ "apiVersion": api_version, "kind": kind, "name": name, "uid": uid, "controller": true });
+    object["metadata"]["ownerReferences"] = json!([reference]);
+    object
+}
+
+#[tokio::test]
+async fn without_files_the_objects_of_the_cluster_are_judged() {
+    namespace("existing");
+    let own = |kind: &str, group: &str, expression: &str| {
+        json!({
+            "apiVersion": "portal.io/v1alpha1", "kind": "PortalRule",
+            "metadata": { "name": kind.to_lowercase(), "namespace": "existing" },
+            "spec": { "match": { "gvk": [{ "group": group, "kind": kind }] }, "rule": expression, "message": "it is wrong" },
+        })
+        .to_string()
+    };
+    for (name, replicas) in [("web", 5), ("api", 1)] {
+        apply(cluster(), &serde_json::from_str(&deployment("existing", name, replicas)).unwrap());
+    }
+    let folder = files(&own("Deployment", "apps", "object.spec.replicas > 3"), &[]);
+    let told = "cluster Deployment existing/web\n  deny   existing/deployment (medium): it is wrong\n         ";
+    let (code, text) = run_on_cluster(&cluster().kubeconfig(), &folder);
+    assert!(code == 1 && text.starts_with(told), "{text}");
+    assert!(text.ends_with("1 violation (1 deny) in 2 objects, 1 rule\n"), "{text}");
+    // Who may not list them is told so, and that is no success.
+    let (code, text) = run_on_cluster(&cluster().kubeconfig_as("nobody", &[]), &folder);
+    assert!(code == 2, "{text}");
+    assert!(
+        text.starts_with("error: cluster: deployments.apps are not judged: not allowed to list deployments.v1.apps"),
+        "{text}"
+    );
+
+    // A pod is told of under what made it, and an old ReplicaSet not at all.
+    cluster().kubectl(&["--namespace=existing", "create", "serviceaccount", "default"]).unwrap();
+    let get = |kind: &str, name: &str| -> Value {
+        let text = cluster().kubectl(&["--namespace=existing", "get", kind, name, "--output=json"]).unwrap();
+        serde_json::from_str(&text).unwrap()
+    };
+    let bad = json!({ "containers": [{ "name": "a", "image": "a:1", "securityContext": { "privileged": true } }] });
+    let mut maker: Value = serde_json::from_str(&deployment("existing", "maker", 1)).unwrap();
+    maker["spec"]["template"]["spec"] = bad.clone();
+    apply(cluster(), &maker);
+    let mut set = maker.clone();
+    set["kind"] = json!("ReplicaSet");
+    apply(cluster(), &made_by(&get("deployment", "maker"), "Deployment", set));
+    let pod = |name: &str| {
+        let metadata = json!({ "name": name, "namespace": "existing", "labels": { "app": "maker" } });
+        json!({ "apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": bad })
+    };
+    apply(cluster(), &made_by(&get("replicaset", "maker"), "ReplicaSet", pod("made")));
+    apply(cluster(), &pod("alone"));
+    let folder = files(&own("Pod", "", "container.securityContext.privileged == true"), &[]);
+    let (code, text) = run_on_cluster(&cluster().kubeconfig(), &folder);
+    let titles: Vec<&str> = text.lines().filter(|line| line.starts_with("cluster ")).collect();
+    assert_eq!((code, titles), (1, vec!["cluster Deployment existing/maker", "cluster Pod existing/alone"]), "{text}");
+    assert!(text.ends_with("2 violations (2 deny) in 6 objects, 1 rule\n"), "{text}");
 }
