@@ -5,6 +5,7 @@
 mod chance;
 mod children;
 mod conformance;
+mod custom_sink;
 mod expressions;
 mod generated;
 mod layering;

@@ -177,10 +177,17 @@ metrics_label! {
     }
 }
 
-metrics_label! {
-    /// A sink.
-    pub enum SinkName in "sink" {
-        Stdout = "stdout", "";
+/// The name of a sink.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct SinkName(pub &'static str);
+
+impl Label for SinkName {
+    const NAME: &'static str = "sink";
+    const WORDS: &'static [Word] = &[Word("stdout", "")];
+    const IS_OPEN: bool = true;
+
+    fn word(&self) -> &str {
+        self.0
     }
 }
 

@@ -65,7 +65,7 @@ use crate::{
         tokens::Tokens,
     },
     sinks::{
-        OutputSink, Outputs, Stdout,
+        self, Outputs,
         alertmanager::{self, Alertmanager, Denials},
         log::FindingLog,
         report,
@@ -396,10 +396,6 @@ impl Admission {
         let Admission { settings, listener, certificates, metrics, .. } = self;
         let client = &runtime.client;
         tasks.spawn(Arc::clone(&certificates).follow(runtime.shutdown.clone()));
-        let sinks: Vec<Box<dyn OutputSink>> = match settings.decision_log {
-            DecisionLog::Off => Vec::new(),
-            log => vec![Box::new(Stdout { all: log == DecisionLog::All })],
-        };
         let authors = AuthorSettings {
             check: settings.author_check,
             rules_per_namespace: engine.rules_per_namespace,
@@ -420,7 +416,7 @@ impl Admission {
             authors: Authors::new(client.clone(), own.in_force.clone(), authors, metrics.clone()).previewing(preview),
             tallies: own.tallies.clone(),
             health: runtime.health.clone(),
-            outputs: Outputs::start(sinks, &metrics.sink_records_lost),
+            outputs: Outputs::start(sinks::builtin(settings.decision_log), &metrics.sink_records_lost),
             denials,
             metrics: metrics.clone(),
             was_ready: AtomicBool::new(false),

@@ -13,13 +13,13 @@ use portal_cluster::metrics::Counters;
 use serde::Serialize;
 use tokio::sync::mpsc;
 
-use crate::metrics::SinkName;
+use crate::{metrics::SinkName, run::DecisionLog};
 
 pub use self::stdout::Stdout;
 
 /// A place that records go to.
 pub trait OutputSink: Send + Sync {
-    /// Its name, in metrics and logs.
+    /// Its name, in metrics and logs: always the same.
     fn name(&self) -> SinkName;
 
     /// Whether it wants to be told of such a decision, about which rules had something to say or not. Called by whoever decides, so it must
@@ -83,11 +83,21 @@ pub struct About {
 /// How many records may wait for a sink.
 const QUEUE: usize = 4096;
 
+/// The sinks for decisions that an engine has.
+pub fn builtin(log: DecisionLog) -> Vec<Box<dyn OutputSink>> {
+    match log {
+        DecisionLog::Off => Vec::new(),
+        DecisionLog::Rules | DecisionLog::All => vec![Box::new(Stdout { all: log == DecisionLog::All })],
+    }
+}
+
 impl Outputs {
     /// Starts a thread for each sink, which ends with the last clone of this.
     pub fn start(sinks: Vec<Box<dyn OutputSink>>, lost: &Counters<SinkName>) -> Outputs {
         let queues = sinks.into_iter().map(|sink| {
             let sink: Arc<dyn OutputSink> = Arc::from(sink);
+            // Prometheus does not see the first growth of a series that begins with it.
+            lost.at(&sink.name());
             let (records, mut waiting) = mpsc::channel::<Arc<Record>>(QUEUE);
             let (writing, lost) = (Arc::clone(&sink), lost.clone());
             std::thread::spawn(move || {
@@ -131,7 +141,7 @@ mod tests {
 
     impl OutputSink for Slow {
         fn name(&self) -> SinkName {
-            SinkName::Stdout
+            SinkName("slow")
         }
 
         fn wants(&self, decision: &str, _: bool) -> bool {
@@ -160,7 +170,7 @@ mod tests {
         for number in 0..QUEUE + 10 {
             send(&outputs, number as f64, "denied");
         }
-        let lost = lost.at(&SinkName::Stdout).get() as usize;
+        let lost = lost.at(&SinkName("slow")).get() as usize;
         assert!((9..=11).contains(&lost), "{lost}");
         drop(outputs);
         for _ in 0..QUEUE + 10 {

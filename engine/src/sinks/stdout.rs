@@ -14,7 +14,7 @@ pub struct Stdout {
 
 impl OutputSink for Stdout {
     fn name(&self) -> SinkName {
-        SinkName::Stdout
+        SinkName("stdout")
     }
 
     fn wants(&self, decision: &str, has_rules: bool) -> bool {
