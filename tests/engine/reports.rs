@@ -30,7 +30,7 @@ use portal_engine::{
     sinks::report::{self, Reporting, Settings, Writer},
 };
 use portal_test_kit::audit_log::AuditEvent;
-use portal_test_kit::{Cluster, Size};
+use portal_test_kit::{Cluster, Size, policy_reports as readers};
 use serde_json::{Value, json};
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinHandle;
@@ -219,6 +219,27 @@ fn told(reports: &[Value]) -> Vec<[String; 4]> {
     told
 }
 
+/// What tools that show reports see in one that tells of one object: the types that they are compiled with have a field for all of it.
+#[track_caller]
+fn tools_see(report: &Value, name: &str, object: &str) {
+    let seen = readers::see(std::slice::from_ref(report)).unwrap().remove(0);
+    assert_eq!((seen.report.as_str(), seen.scope.as_str(), seen.counted()), (name, "", seen.summary));
+    assert_eq!(seen.results.len(), report["results"].as_array().unwrap().len());
+    let ids: BTreeSet<&str> = seen.results.iter().map(|result| result.id.as_str()).collect();
+    assert_eq!(ids.len(), seen.results.len(), "{ids:?}");
+    for result in &seen.results {
+        let said = [&result.source, &result.severity, &result.category, &result.resource].map(String::as_str);
+        assert_eq!(said, ["portal", "high", "Pod Security", object], "{report}");
+        let expected = match result.policy.as_str() {
+            "warns" => ("warn", true),
+            "records" => ("fail", false),
+            _ => ("fail", true),
+        };
+        assert_eq!((result.result.as_str(), result.scored), expected);
+        assert!(!result.message.is_empty() && result.seconds > 1_700_000_000, "{report}");
+    }
+}
+
 /// Waits until the reports of a namespace say just this.
 async fn says(reports: &Api<DynamicObject>, expected: &[[&str; 4]]) -> Vec<Value> {
     let mut expected: Vec<[String; 4]> = expected.iter().map(|result| result.map(str::to_owned)).collect();
@@ -274,6 +295,7 @@ async fn what_is_wrong_appears_changes_and_clears() {
     let result = &report["results"][0];
     assert_eq!((&result["source"], &result["category"]), (&json!("portal"), &json!("Pod Security")));
     assert_eq!(result["properties"]["instance"], "stable");
+    tools_see(&report, "default/portal-stable", "v1 Pod default/web uid-of-web");
     let table = cluster.kubectl(&["get", "polr", "--namespace", "default"]).unwrap();
     let cells: Vec<&str> = table.lines().nth(1).unwrap().split_whitespace().collect();
     assert_eq!(cells[..6], ["portal-stable", "0", "2", "1", "0", "0"]);
@@ -287,7 +309,8 @@ async fn what_is_wrong_appears_changes_and_clears() {
     assert_eq!(report["summary"]["fail"], 1);
     let cluster_reports: Api<DynamicObject> =
         Api::all_with(client.clone(), &resource("wgpolicyk8s.io", "v1alpha2", "ClusterPolicyReport"));
-    says(&cluster_reports, &[["node", "denies", "fail", "of the cluster"]]).await;
+    let report = says(&cluster_reports, &[["node", "denies", "fail", "of the cluster"]]).await.remove(0);
+    tools_see(&report, "/portal-stable", "v1 Pod /node uid-of-node");
     let table = cluster.kubectl(&["get", "cpolr"]).unwrap();
     assert!(table.lines().nth(1).unwrap().starts_with("portal-stable"), "{table}");
     assert!(writes(&cluster, "one").await.contains(&("update portal-stable".to_owned(), 409)));
@@ -314,13 +337,16 @@ async fn reports_of_openreports_say_the_same() {
     let replica = Replica::start(&cluster, "one", report::Api::OpenReports).await;
     let of = |kind| resource("openreports.io", "v1alpha1", kind);
     let reports: Api<DynamicObject> = Api::namespaced_with(client.clone(), "default", &of("Report"));
-    replica.board.put(1, pod("web", Some("default"), &[("denies", "a")]));
+    replica.board.put(1, pod("web", Some("default"), &[("denies", "a"), ("records", "c")]));
     replica.board.put(2, pod("node", None, &[("warns", "b")]));
-    let report = says(&reports, &[["web", "denies", "fail", "a"]]).await.remove(0);
+    let all = [["web", "denies", "fail", "a"], ["web", "records", "fail", "c"]];
+    let report = says(&reports, &all).await.remove(0);
     assert_eq!(report["source"], "portal");
+    tools_see(&report, "default/portal-stable", "v1 Pod default/web uid-of-web");
     let cluster_reports: Api<DynamicObject> = Api::all_with(client.clone(), &of("ClusterReport"));
-    says(&cluster_reports, &[["node", "warns", "warn", "b"]]).await;
-    for (short, expected) in [("reps", ["0", "1", "0"]), ("creps", ["0", "0", "1"])] {
+    let report = says(&cluster_reports, &[["node", "warns", "warn", "b"]]).await.remove(0);
+    tools_see(&report, "/portal-stable", "v1 Pod /node uid-of-node");
+    for (short, expected) in [("reps", ["0", "2", "0"]), ("creps", ["0", "0", "1"])] {
         let table = cluster.kubectl(&["get", short]).unwrap();
         let cells: Vec<&str> = table.lines().nth(1).unwrap().split_whitespace().collect();
         assert_eq!(cells[1..4], expected);

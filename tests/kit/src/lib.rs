@@ -18,6 +18,7 @@ pub mod kubernetes;
 pub mod namespace;
 pub mod node;
 pub mod pages;
+pub mod policy_reports;
 pub mod prepare;
 pub mod program;
 pub mod prometheus;
@@ -77,6 +78,11 @@ pub fn gitops_oracle() -> program::Program {
 /// The program that answers for Prometheus: its parsers of expressions and rules, and when alerts fire.
 pub fn prometheus_oracle() -> program::Program {
     program::Program::new("prometheus-oracle", repository().join("tests/oracles/prometheus"))
+}
+
+/// The program that answers for tools that show policy reports: it reads reports by the types that they have.
+pub fn reports_oracle() -> program::Program {
+    program::Program::new("reports-oracle", repository().join("tests/oracles/reports"))
 }
 
 /// The program that answers for Kubernetes' own Pod Security Standards.

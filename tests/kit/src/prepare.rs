@@ -34,7 +34,7 @@ pub fn prepare(cache: &Cache, size: Size) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Builds the programs that answer for expr-lang, for Kubernetes, for GitOps tools and for Prometheus, with which ours is compared.
+/// Builds the programs that answer for expr-lang, for Kubernetes, for GitOps tools, for Prometheus and for readers of reports, with which ours is compared.
 pub fn oracles(cache: &Cache) -> anyhow::Result<()> {
     crate::expr_oracle().build(cache)?;
     crate::yaml_oracle().build(cache)?;
@@ -42,6 +42,7 @@ pub fn oracles(cache: &Cache) -> anyhow::Result<()> {
     crate::quantity_oracle().build(cache)?;
     crate::gitops_oracle().build(cache)?;
     crate::prometheus_oracle().build(cache)?;
+    crate::reports_oracle().build(cache)?;
     Ok(())
 }
 
