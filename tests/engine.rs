@@ -15,6 +15,7 @@ mod histories;
 mod instances;
 mod kinds;
 mod many;
+mod outcomes;
 mod process;
 mod replicas;
 mod reports;

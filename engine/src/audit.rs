@@ -40,6 +40,16 @@ use crate::{
     tally::Tallies,
 };
 
+#[cfg(test)]
+pub(crate) mod testing {
+    //! Audit without threads, for histories.
+
+    pub(crate) use super::ledger::tests::{
+        KINDS, Scene,
+        histories::{NAMESPACES, object, rules},
+    };
+}
+
 pub use self::budget::Allowance;
 
 /// How audit works.
@@ -253,6 +263,11 @@ impl Changes for Shared {
         if before.is_some() {
             self.metrics.audit_relists.inc();
         }
+        self.changed.notify_all();
+    }
+
+    fn recovered(&self, _: Place<'_>) {
+        self.ledger().ask_failed_again(Instant::now());
         self.changed.notify_all();
     }
 

@@ -4,7 +4,10 @@
 pub mod admission;
 pub mod audit;
 pub mod cache;
+mod client;
 pub mod findings;
+#[cfg(test)]
+mod histories;
 pub mod metrics;
 pub mod outcomes;
 pub mod replicas;

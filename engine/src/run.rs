@@ -284,9 +284,8 @@ where
                 api,
                 &engine_metrics,
                 &holder,
-                &board,
+                (&board, audit.hearing()),
                 &own.in_force,
-                audit.hearing(),
             ));
         }
         if settings.finding_log {

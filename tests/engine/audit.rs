@@ -147,6 +147,23 @@ async fn what_depends_on_another_object_follows_it() {
 }
 
 #[tokio::test]
+async fn a_rule_for_a_version_that_audit_does_not_see_says_so() {
+    let cluster = cluster();
+    let mut pinned = audited("pinned", "autoscaling", "HorizontalPodAutoscaler", "metadata.labels.team == nil");
+    pinned["spec"]["match"]["gvk"][0]["version"] = json!("v1");
+    apply(&cluster, &pinned);
+    let _engine = Engine::ready(&cluster.kubeconfig(), FLAGS);
+    eventually("it is told", || {
+        let status = get(&cluster, "pinned")["status"].clone();
+        let conditions = status["conditions"].as_array().cloned().unwrap_or_default();
+        let stalled = conditions.iter().find(|found| found["type"] == "Stalled").cloned().unwrap_or_default();
+        let words = "audit sees horizontalpodautoscalers.autoscaling in version v2, which the API server prefers, and the rule names v1 alone";
+        stalled["reason"] == "NotAudited"
+            && stalled["message"].as_str().is_some_and(|message| message.starts_with(words))
+    });
+}
+
+#[tokio::test]
 async fn a_watch_that_is_lost_is_made_up_for_without_a_resync() {
     let cluster = cluster();
     apply(

@@ -122,6 +122,33 @@ Warning: the rule judges nothing until this is mended";
 }
 
 #[test]
+fn whoever_writes_a_rule_is_told_what_it_would_hit_if_they_may_know() {
+    let authoring = Authoring::start(&["--watched-kinds=configmaps"], &["--probe-namespace=bank"]);
+    let cluster = &authoring.cluster;
+    for (namespace, name) in [("shop", "a"), ("shop", "b"), ("bank", "c")] {
+        cluster.kubectl(&["--namespace", namespace, "create", "configmap", name]).unwrap();
+    }
+    let rules = ["--verb=get,create,patch", "--resource=portalclusterrules,portalrules"];
+    cluster.kubectl(&[&["create", "clusterrole", "rules"], &rules[..]].concat()).unwrap();
+    cluster.kubectl(&["create", "clusterrolebinding", "alice", "--clusterrole=rules", "--user=alice"]).unwrap();
+    let mut maps = rule("maps", "metadata.labels.team == nil");
+    maps["spec"]["match"] = json!({"gvk": [{"kind": "ConfigMap"}], "namespaces": {"include": ["shop", "bank"]}});
+    // Nobody has listed them for the engine.
+    authoring.check(&maps, &["--dry-run=server"], true, "");
+    let reader = ["create", "clusterrole", "reader", "--verb=get,list,watch", "--resource=configmaps"];
+    cluster.kubectl(&reader).unwrap();
+    let account = "--serviceaccount=portal-system:portal-engine";
+    cluster.kubectl(&["create", "clusterrolebinding", "reader", "--clusterrole=reader", account]).unwrap();
+    let told = "Warning: the rule would refuse 3 of 3 configmaps that are there now: bank/c, shop/a, shop/b\n";
+    eventually("it is told", || authoring.write(&maps, &["--dry-run=server"]) == (true, told.to_owned()));
+    let words = "Warning: alice may not list configmaps in the whole cluster, which the rule does for them";
+    authoring.check(&maps, &["--as=alice", "--dry-run=server"], true, words);
+    // What hits nothing is not talked about.
+    maps["spec"]["rule"] = json!("metadata.labels.team == 'a'");
+    authoring.check(&maps, &[], true, "");
+}
+
+#[test]
 fn an_author_check_that_is_enforced_refuses() {
     let authoring =
         Authoring::start(&["--author-check=enforce"], &["--author-check=enforce", "--probe-namespace=bank"]);

@@ -26,7 +26,7 @@ use portal_core::{
 use portal_document::Node;
 use portal_expr::Moment;
 use serde_json::Value;
-use tokio::sync::Semaphore;
+use tokio::{sync::Semaphore, time::Instant};
 
 use super::{
     judge::{Unanswerable, read_review},
@@ -77,6 +77,9 @@ pub enum AuthorCheck {
 /// How long all questions about an author may take together. Less than the API server waits for the answer.
 pub(super) const DEADLINE: Duration = Duration::from_secs(2);
 
+/// A rule is tried on what is there only if the questions have left time for it: the API server waits five seconds.
+const PREVIEW_UNTIL: Duration = Duration::from_secs(3);
+
 /// How many questions are asked at a time, for all authors together: whoever reaches the webhook may have made them up.
 pub(super) const AT_A_TIME: usize = 16;
 
@@ -93,6 +96,7 @@ impl Authors {
 
     /// Answers the review of a rule.
     pub async fn answer(&self, body: &[u8], now: Moment) -> Result<Value, Unanswerable> {
+        let begin = Instant::now();
         let document = read_review(body)?;
         let about = About::of(document.root())?;
         let snapshot = self.in_force.now();
@@ -104,7 +108,7 @@ impl Authors {
         warnings.extend(self.not_granted(&draft).await);
         if draft.is_changed && refusal.is_none() && self.settings.check != AuthorCheck::Off {
             let missing = self.missing(&draft, &user).await;
-            if missing.is_empty() {
+            if missing.is_empty() && begin.elapsed() < PREVIEW_UNTIL {
                 // Who may see all that the rule reads may be told what it says of it.
                 warnings.extend(self.preview(&draft, now).await);
             }

@@ -1,15 +1,16 @@
 //! What audit knows: the objects that rules are about, what was found of each, and what has to be judged again. Pure: the caches and the rules
 //! tell it what has changed, workers take jobs and hand them back. Whatever order that happens in, the end is the same.
 
+mod failed;
 mod folding;
 mod objects;
 mod outcomes;
 mod records;
 mod rules;
 #[cfg(test)]
-mod tests;
+pub(super) mod tests;
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -72,6 +73,8 @@ pub(super) struct Ledger {
     dependents: Dependents,
     budget: Budget,
     awaiting: Awaiting,
+    /// Pairs that look something up and could not say.
+    failed: BTreeSet<Pair>,
     board: Board,
     /// Whether the objects of all kinds are known that the rules need, and by which snapshot.
     settled: Option<u64>,
@@ -197,6 +200,7 @@ impl Ledger {
             dependents: Dependents::new(dependencies),
             budget: Budget::new(allowance),
             awaiting: Awaiting::default(),
+            failed: BTreeSet::new(),
             board,
             settled: None,
             is_complete: false,
@@ -270,6 +274,7 @@ impl Ledger {
                 now,
             );
         }
+        self.ask_failed_again(now);
         for (name, object) in before.into_iter().flat_map(Moment::entries) {
             if after.of_name(name).is_none() {
                 self.changed(
@@ -423,6 +428,8 @@ impl Ledger {
             let asked = &job.snapshot.rules.rules()[place as usize];
             let Some(rule) = self.rules.number(asked) else { continue };
             self.depend(Pair { record: number, rule }, &reads);
+            let has_failed = findings.iter().any(|finding| finding.is_failure) && !reads.is_empty();
+            self.note_failure(Pair { record: number, rule }, has_failed);
             if is_stale && !reads.is_empty() {
                 stale.push(rule);
             }

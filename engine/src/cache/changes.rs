@@ -35,6 +35,9 @@ pub trait Changes: Send + Sync {
     /// All objects were listed. `before` is what was known until then.
     fn listed(&self, place: Place<'_>, before: Option<&Moment>, after: &Moment);
 
+    /// The API server tells of these objects again, after it had refused to.
+    fn recovered(&self, place: Place<'_>);
+
     /// Nobody follows these objects any more. They may still be there.
     fn ended(&self, place: Place<'_>);
 

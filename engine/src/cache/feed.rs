@@ -213,6 +213,9 @@ impl Feed {
             }
             News::Recovered => {
                 store.set_refusal(None);
+                if let Some(listener) = &self.listener {
+                    listener.recovered(self.source.place());
+                }
                 self.changed.notify_one();
                 return;
             }

@@ -2,25 +2,19 @@
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::time::Duration;
 
 use axum::body::Bytes;
 use http::{Request, header};
 use http_body_util::{BodyExt as _, Full, Limited};
-use hyper::client::conn::http1::{SendRequest, handshake};
-use hyper_util::rt::TokioIo;
-use rustls::{
-    ClientConfig,
-    crypto::ring,
-    pki_types::ServerName,
-    version::{TLS12, TLS13},
-};
+use hyper::client::conn::http1::SendRequest;
 use tokio::net::TcpStream;
-use tokio_rustls::TlsConnector;
 
 use super::{Question, STATE_PATH, State};
-use crate::admission::tls::authorities;
+use crate::{
+    admission::tls::authorities,
+    client::{Tls, speak},
+};
 
 /// How other replicas are asked.
 #[derive(Clone, Debug)]
@@ -111,18 +105,9 @@ impl Way {
 
     async fn connect(&self, settings: &AskSettings) -> Result<SendRequest<Full<Bytes>>, Error> {
         let roots = authorities(&settings.authority).map_err(Error::Authority)?;
-        let config = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
-            .with_protocol_versions(&[&TLS13, &TLS12])
-            .expect("ring has cipher suites of both versions")
-            .with_root_certificates(roots)
-            .with_no_client_auth();
-        let name = ServerName::try_from(settings.name.clone()).map_err(|_| Error::Name(settings.name.clone()))?;
+        let tls = Tls::new(&settings.name, roots).ok_or_else(|| Error::Name(settings.name.clone()))?;
         let stream = TcpStream::connect(self.address).await.map_err(Error::Connect)?;
-        let stream = TlsConnector::from(Arc::new(config)).connect(name, stream).await.map_err(Error::Handshake)?;
-        let (sender, connection) = handshake(TokioIo::new(stream)).await?;
-        // It ends with the sender. Its errors come to whoever sends.
-        tokio::spawn(connection);
-        Ok(sender)
+        Ok(speak(tls.over(stream).await.map_err(Error::Handshake)?).await?)
     }
 }
 

@@ -17,9 +17,8 @@ pub(super) fn write(
     api: report::Api,
     metrics: &EngineMetrics,
     holder: &Holder,
-    board: &Board,
+    (board, hearing): (&Board, Hearing),
     in_force: &InForce,
-    hearing: Hearing,
 ) -> impl Future<Output = ()> + Send + use<> {
     let about = report::Settings {
         instance: settings.instance.clone(),

@@ -47,6 +47,8 @@ use crate::{
 
 pub use self::denials::{Denials, Refused, owner};
 pub use self::post::{Address, AddressError};
+#[cfg(test)]
+pub(crate) use self::simulation::alerter::{Alerter, FakeAlertmanager, wanted};
 
 /// Where alerts are sent.
 #[derive(Clone, Debug)]

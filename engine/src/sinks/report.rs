@@ -11,5 +11,7 @@ mod results;
 mod testing;
 mod writer;
 
+#[cfg(test)]
+pub(crate) use self::layout::tests::reporter::{Reporter, Reports};
 pub use self::model::Api;
 pub use self::writer::{LOOK, Reporting, Settings, Writer};

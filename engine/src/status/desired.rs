@@ -86,6 +86,9 @@ impl Wanted<'_> {
                 active = Verdict("False", reason, text.clone());
             }
         }
+        if let (Outcome::Active, Standing::NotAudited(text)) = (&report.outcome, self.standing) {
+            active = Verdict("True", "NotAudited", format!("{}; {text}", active.2));
+        }
         let is_true = active.0 == "True";
         self.set(&mut conditions, ConditionType::Accepted, accepted);
         self.set(&mut conditions, ConditionType::Active, active);
@@ -191,6 +194,7 @@ impl Wanted<'_> {
                 }
                 Some("OverQuota") => return Sum::Stuck("OverQuota", say(active)),
                 Some("LayerDisabled") => return Sum::Stuck("LayerDisabled", say(active)),
+                Some("NotAudited") if !is_active => return Sum::Stuck("NotAudited", say(active)),
                 // For a reason that this release does not know.
                 _ if !is_active => waits = Some(("NotActive", say(active))),
                 _ => {}

@@ -33,6 +33,8 @@ use crate::{
 pub(super) enum Standing {
     /// It does.
     Runs,
+    /// Admission asks it, and audit does not, for this reason.
+    NotAudited(String),
     /// It does not, or is not known to.
     Lacks {
         /// The word for machines.
@@ -143,10 +145,31 @@ impl Standings {
         }
         let version = format!("{}/{}", report.uid, report.generation);
         let gap = self.view.borrow().as_ref().and_then(|view| view.gap(rule, &version));
-        match gap {
-            Some(gap) => Standing::Lacks { reason: "NotEverywhere", text: gap.text, is_certain: gap.is_certain },
+        if let Some(gap) = gap {
+            return Standing::Lacks { reason: "NotEverywhere", text: gap.text, is_certain: gap.is_certain };
+        }
+        match self.not_asked(rule).filter(|_| audit && report.mode.contains(&Front::Audit)) {
+            Some(text) if admission && report.mode.contains(&Front::Admission) => Standing::NotAudited(text),
+            Some(text) => Standing::Lacks { reason: "NotAudited", text, is_certain: true },
             None => Standing::Runs,
         }
+    }
+
+    /// Why audit does not ask the rule about some kind that it names, if that is so: to admission objects are sent in the version of the
+    /// rule, and audit sees them in the one that the API server prefers.
+    fn not_asked(&self, rule: &RuleId) -> Option<String> {
+        let snapshot = self.in_force.now();
+        snapshot.rule(rule)?.judged.iter().find_map(|judged| {
+            let seen = judged.kind.versions.first()?;
+            let is_named = judged.versions.is_empty() || judged.versions.contains(seen);
+            (!is_named).then(|| {
+                let (plural, named) = (judged.kind.qualified_plural(), judged.versions.join(", "));
+                format!(
+                    "audit sees {plural} in version {seen}, which the API server prefers, and the rule names {named} alone: name {seen} in \
+                     match.gvk, or no version; with mode: [admission] the rule is not meant for audit"
+                )
+            })
+        })
     }
 
     /// Why audit does not see all objects that the rule is about, if that is so.

@@ -112,6 +112,7 @@ impl Ledger {
             self.disown(owner, number);
         }
         self.dependents.forget(number);
+        self.forget_failures(number);
         self.sources[usize::from(record.source)].records.remove(&record.name);
         let uid = self.hashes.hash_one(uid_of(&record.object));
         if self.by_uid.get(&uid) == Some(&number) {

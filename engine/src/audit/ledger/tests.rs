@@ -1,6 +1,6 @@
 //! Whatever happened, and in whatever order workers came to it: once all is quiet, the board says what a fresh start would say.
 
-mod histories;
+pub(crate) mod histories;
 mod outcomes;
 
 use std::sync::Arc;
@@ -36,24 +36,29 @@ use crate::{
 };
 
 /// Objects of some kinds, and a ledger that is told of them.
-pub(super) struct Scene {
+pub(crate) struct Scene {
     kinds: Vec<(Arc<Kind>, Store)>,
     caches: Caches,
     pub(super) ledger: Ledger,
-    pub(super) board: Board,
+    pub(crate) board: Board,
     judge: Judge,
     metrics: EngineMetrics,
     tallies: Tallies,
     rules: String,
     number: u64,
     version: u64,
-    pub(super) now: Instant,
+    pub(crate) now: Instant,
+    /// Whether all that rules need is taken to be known once they are in force.
+    pub(crate) settles_by_itself: bool,
     /// A worker has these in hand.
-    pub(super) in_hand: Vec<(super::Job, Judged)>,
+    pub(crate) in_hand: Vec<InHand>,
 }
 
+/// A job, and what came of it.
+pub(crate) struct InHand(super::Job, Judged);
+
 /// The kinds of every scene, the one of namespaces first.
-const KINDS: [(&str, &str); 7] = [
+pub(crate) const KINDS: [(&str, &str); 7] = [
     ("", "Namespace"),
     ("", "Pod"),
     ("apps", "ReplicaSet"),
@@ -64,7 +69,7 @@ const KINDS: [(&str, &str); 7] = [
 ];
 
 impl Scene {
-    pub(super) fn new(allowance: Allowance, namespaces: Selector) -> Scene {
+    pub(crate) fn new(allowance: Allowance, namespaces: Selector) -> Scene {
         let kinds: Vec<(Arc<Kind>, Store)> = KINDS
             .map(|(group, kind)| (Arc::clone(Kinds::builtin().get(group, kind).unwrap()), Store::default()))
             .into();
@@ -90,12 +95,13 @@ impl Scene {
             number: 0,
             version: 0,
             now: Instant::now(),
+            settles_by_itself: true,
             in_hand: Vec::new(),
         }
     }
 
     /// Puts rules in force.
-    pub(super) fn rules(&mut self, yaml: &str) {
+    pub(crate) fn rules(&mut self, yaml: &str) {
         self.rules = yaml.to_owned();
         self.number += 1;
         let file = file::read(&Manifest::new("rules.yaml", yaml.as_bytes().to_vec()));
@@ -114,6 +120,13 @@ impl Scene {
             Snapshot::new(RuleSet::new(rules), Arc::new(kinds.clone()), Layers { audit: true, ..Layers::default() });
         snapshot.number = self.number;
         self.ledger.follow(Arc::new(snapshot), &self.caches);
+        if self.settles_by_itself {
+            self.settle();
+        }
+    }
+
+    /// All that the rules need is known.
+    pub(crate) fn settle(&mut self) {
         self.ledger.settle(Some(self.number));
     }
 
@@ -126,19 +139,24 @@ impl Scene {
     }
 
     /// Makes or changes an object. It gets a new version.
-    pub(super) fn apply(&mut self, mut object: Value) {
+    pub(crate) fn apply(&mut self, mut object: Value) {
         self.version += 1;
         object["metadata"]["resourceVersion"] = self.version.to_string().into();
+        self.tell(&object);
+    }
+
+    /// A watch tells of an object that was made or changed.
+    pub(crate) fn tell(&mut self, object: &Value) {
         let kind = object["kind"].as_str().unwrap().to_owned();
         let (kind, store) = self.store(&kind);
         let metadata = &object["metadata"];
         let (namespace, name) = (metadata["namespace"].as_str(), metadata["name"].as_str().unwrap());
-        let change = store.apply(namespace, name, Ok(read(kind, &object)));
+        let change = store.apply(namespace, name, Ok(read(kind, object)));
         let kind = Arc::clone(kind);
         self.ledger.changed(Scene::place(&kind), &change, self.now);
     }
 
-    pub(super) fn delete(&mut self, kind: &str, namespace: Option<&str>, name: &str) {
+    pub(crate) fn delete(&mut self, kind: &str, namespace: Option<&str>, name: &str) {
         let (kind, store) = self.store(kind);
         let change = store.delete(namespace, name);
         let kind = Arc::clone(kind);
@@ -146,7 +164,7 @@ impl Scene {
     }
 
     /// The objects of a kind are listed: whatever was not told before is told by that.
-    pub(super) fn list(&mut self, kind: &str, objects: &[Value]) {
+    pub(crate) fn list(&mut self, kind: &str, objects: &[Value]) {
         let (kind, store) = self.store(kind);
         store.begin_list();
         for object in objects {
@@ -158,28 +176,37 @@ impl Scene {
         self.ledger.listed(Scene::place(&kind), before.as_deref(), &after, self.now);
     }
 
+    /// The API server refuses to tell of a kind, or tells again.
+    pub(crate) fn refuse(&mut self, kind: &str, is_refused: bool) {
+        let (_, store) = self.store(kind);
+        store.set_refusal(is_refused.then(|| "not allowed".to_owned()));
+        if !is_refused {
+            self.ledger.ask_failed_again(self.now);
+        }
+    }
+
     /// A version that no object has.
-    pub(super) fn next_version(&mut self) -> String {
+    pub(crate) fn next_version(&mut self) -> String {
         self.version += 1;
         self.version.to_string()
     }
 
     /// A worker takes a job, judges it, and keeps what came of it. Returns whether there was one.
-    pub(super) fn begin(&mut self) -> bool {
+    pub(crate) fn begin(&mut self) -> bool {
         let Some(job) = self.ledger.take(self.now) else { return false };
         let judged = self.judge.judge(&job, &self.tallies, &self.metrics);
-        self.in_hand.push((job, judged));
+        self.in_hand.push(InHand(job, judged));
         true
     }
 
     /// A worker hands a job back.
-    pub(super) fn end(&mut self, place: usize) {
-        let (job, judged) = self.in_hand.swap_remove(place);
+    pub(crate) fn end(&mut self, place: usize) {
+        let InHand(job, judged) = self.in_hand.swap_remove(place);
         self.ledger.finish(job, judged, Timestamp::UNIX_EPOCH);
     }
 
     /// Lets workers come to the end of everything, that included which has to wait.
-    pub(super) fn quiet(&mut self) {
+    pub(crate) fn quiet(&mut self) {
         loop {
             while !self.in_hand.is_empty() {
                 self.end(0);
@@ -197,7 +224,7 @@ impl Scene {
     }
 
     /// What is on the board, a line for each finding.
-    pub(super) fn shown(&self) -> String {
+    pub(crate) fn shown(&self) -> String {
         let mut lines: Vec<String> = self
             .board
             .offenders()
@@ -220,7 +247,7 @@ impl Scene {
     }
 
     /// What a ledger shows that begins with what is there.
-    pub(super) fn fresh(&mut self) -> String {
+    pub(crate) fn fresh(&mut self) -> String {
         let mut fresh =
             Scene::new(Allowance { times: 1000, window: Duration::from_secs(1) }, self.judge.namespaces.clone());
         fresh.number = self.number;
@@ -362,7 +389,8 @@ message: odd
     for round in 0..100 {
         scene.apply(map("hot", round % 2 == 0));
         while scene.begin() {
-            judged += scene.in_hand.iter().filter(|(job, _)| job.object.root().to_json().contains("judged")).count();
+            judged +=
+                scene.in_hand.iter().filter(|InHand(job, _)| job.object.root().to_json().contains("judged")).count();
             scene.end(0);
         }
     }

@@ -9,6 +9,7 @@ use portal_core::{
     rule::Rule,
 };
 use portal_crds::{Action, ActionType, Front, Severity};
+use serde::Serialize;
 
 use crate::findings::{Finding, Offender};
 
@@ -38,6 +39,13 @@ pub(super) struct Subject<'a> {
 
 /// What of an alert takes memory beside its texts.
 const OVERHEAD: usize = 256;
+
+/// What the labels of every alert of a rule hold that cannot be told about an object now, because it could not be evaluated.
+pub(super) fn unknown(offender: &Offender) -> Vec<String> {
+    let failed = offender.findings.iter().filter(|found| found.is_failure);
+    // In JSON no value can look so: its quotes are escaped.
+    failed.map(|found| format!(r#""rule":{}"#, json(&found.rule.id.to_string()))).collect()
+}
 
 /// The alerts of what is wrong with an object. A rule that could not be evaluated has none: whether it is violated is not known.
 pub(super) fn of_offender(offender: &Offender, instance: &str) -> Vec<Alert> {
@@ -150,6 +158,6 @@ fn severity(severity: Severity) -> &'static str {
     }
 }
 
-fn json(map: &BTreeMap<String, String>) -> String {
-    serde_json::to_string(map).expect("texts are always JSON")
+fn json(texts: &impl Serialize) -> String {
+    serde_json::to_string(texts).expect("texts are always JSON")
 }

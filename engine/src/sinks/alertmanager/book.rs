@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
 
-use super::alert::{Alert, of_offender};
+use super::alert::{Alert, of_offender, unknown};
 use crate::findings::{Offender, OffenderId};
 
 /// The number of an alert. It is never given to another one.
@@ -100,7 +100,7 @@ impl Book {
     /// Notes what has become of an object. Returns the alerts that have begun or ended.
     pub(super) fn note(&mut self, id: OffenderId, offender: Option<&Offender>, now: Now) -> Vec<AlertId> {
         let before = self.offenders.remove(&id).unwrap_or_default();
-        let (mut after, mut changed) = (Vec::new(), Vec::new());
+        let (mut after, mut kept, mut changed) = (Vec::new(), Vec::new(), Vec::new());
         for alert in offender.map(|offender| of_offender(offender, &self.instance)).unwrap_or_default() {
             let Some(id) = self.find_or_add(&alert, State::Firing(0)) else { continue };
             let entry = self.entries.get_mut(&id).expect("it was found or added");
@@ -129,8 +129,14 @@ impl Book {
             }
             after.push(id);
         }
+        let unknown = offender.map(unknown).unwrap_or_default();
         for id in before.into_iter().filter(|id| !after.contains(id)) {
             let Some(entry) = self.entries.get_mut(&id) else { continue };
+            if unknown.iter().any(|rule| entry.alert.labels.contains(rule.as_str())) {
+                // That nobody can tell does not mean that it is mended.
+                kept.push(id);
+                continue;
+            }
             match &mut entry.state {
                 State::Firing(objects) if *objects > 1 => *objects -= 1,
                 state => {
@@ -142,6 +148,7 @@ impl Book {
                 }
             }
         }
+        after.extend(kept);
         if !after.is_empty() {
             self.offenders.insert(id, after);
         }

@@ -1,30 +1,21 @@
 //! Sends messages to one address, and nowhere else: what the address answers leads to no other.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use axum::body::Bytes;
 use http::{HeaderMap, Request, StatusCode, Uri, header};
 use http_body_util::{BodyExt as _, Full, Limited};
-use hyper::{
-    body::Incoming,
-    client::conn::http1::{SendRequest, handshake},
-};
-use hyper_util::rt::TokioIo;
-use rustls::{
-    ClientConfig,
-    crypto::ring,
-    pki_types::ServerName,
-    version::{TLS12, TLS13},
-};
+use hyper::{body::Incoming, client::conn::http1::SendRequest};
 use tokio::net::TcpStream;
-use tokio_rustls::TlsConnector;
 
 use super::{
     credentials::{self, Credentials},
     receiver::Outcome,
 };
-use crate::metrics::AlertFailure;
+use crate::{
+    client::{Tls, speak},
+    metrics::AlertFailure,
+};
 
 /// An address of Alertmanager.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -194,34 +185,19 @@ impl Way {
     async fn connect(&self) -> Result<SendRequest<Full<Bytes>>, Error> {
         let Address { is_tls, port, .. } = self.address;
         let host = self.address.bare_host();
-        let connector = match is_tls {
+        let tls = match is_tls {
             false => None,
             true => {
-                let config = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
-                    .with_protocol_versions(&[&TLS13, &TLS12])
-                    .expect("ring has cipher suites of both versions")
-                    .with_root_certificates(self.credentials.authority()?)
-                    .with_no_client_auth();
-                let name = ServerName::try_from(host.to_owned()).map_err(|_| Error::Name(host.to_owned()))?;
-                Some((TlsConnector::from(Arc::new(config)), name))
+                let authorities = self.credentials.authority()?;
+                Some(Tls::new(host, authorities).ok_or_else(|| Error::Name(host.to_owned()))?)
             }
         };
         let stream = TcpStream::connect((host, port)).await.map_err(Error::Connect)?;
         // A message is written at once.
         stream.set_nodelay(true).map_err(Error::Connect)?;
-        // The task of a connection ends with the sender. Its errors come to whoever sends.
-        match connector {
-            None => {
-                let (sender, connection) = handshake(TokioIo::new(stream)).await?;
-                tokio::spawn(connection);
-                Ok(sender)
-            }
-            Some((connector, name)) => {
-                let stream = connector.connect(name, stream).await.map_err(Error::Handshake)?;
-                let (sender, connection) = handshake(TokioIo::new(stream)).await?;
-                tokio::spawn(connection);
-                Ok(sender)
-            }
+        match tls {
+            None => Ok(speak(stream).await?),
+            Some(tls) => Ok(speak(tls.over(stream).await.map_err(Error::Handshake)?).await?),
         }
     }
 }

@@ -1,6 +1,8 @@
 //! Histories of findings, denials, terms and faults, with receivers that merge alerts as Alertmanager does. Whatever happens: once it is
 //! over, each receiver has exactly what fires.
 
+pub(super) mod alerter;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;

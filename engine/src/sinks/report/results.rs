@@ -196,7 +196,7 @@ mod tests {
 
     use expect_test::expect;
 
-    use super::super::testing::{offender, rules};
+    use super::super::testing::{offender, rules, rules_with};
     use super::*;
 
     #[test]
@@ -245,6 +245,31 @@ mod tests {
             }"#]]
         .assert_eq(&serde_json::to_string_pretty(&told[1]).unwrap());
         assert_eq!(told[2].properties["enforcementAction"], "dryrun");
+    }
+
+    #[test]
+    fn what_only_admission_can_tell_is_read_from_reports_as_it_was_written() {
+        let rules = rules_with(&[("warns", "warn"), ("audited", "warn")], "mode: [admission]");
+        let audited = super::super::testing::rules(&[("audited", "warn")]);
+        let warns = &rules["warns"];
+        let mut offender = offender("u1", Some("shop"), &[(warns, "one"), (warns, "two"), (&audited["audited"], "x")]);
+        offender.findings[0].container = Some("app".to_owned());
+        offender.findings[0].saw = Some("tty is true".to_owned());
+        offender.findings[1].container = Some("side".to_owned());
+        offender.findings[1].is_failure = true;
+        let told = results(&offender, "stable");
+        let modes = told.iter().filter(|result| result.properties.contains_key(MODE)).count();
+        assert_eq!((told.len(), modes), (3, 2));
+        let found = |container: &str, failed, message: &str, saw: Option<&str>| Found {
+            container: Some(container.to_owned()),
+            failed,
+            message: message.to_owned(),
+            saw: saw.map(str::to_owned),
+        };
+        let findings = vec![found("app", false, "one", Some("tty is true")), found("side", true, "two", None)];
+        let said = RuleOutcome { rule: "warns".to_owned(), version: warns.version.clone(), findings };
+        let order = Order { changed: 0, time: 1_700_000_000_000 };
+        assert_eq!(outcomes(&told), [Outcome { uid: "u1".to_owned(), order, rules: vec![said] }]);
     }
 
     #[test]

@@ -14,9 +14,14 @@ use crate::findings::{Finding, Offender};
 
 /// Rules by their names, each with what is done about a violation.
 pub(super) fn rules(rules: &[(&str, &str)]) -> HashMap<String, Arc<Rule>> {
+    rules_with(rules, "mode: [admission, audit]")
+}
+
+/// The same, each with another line.
+pub(super) fn rules_with(rules: &[(&str, &str)], line: &str) -> HashMap<String, Arc<Rule>> {
     let text = |(name, action): &(&str, &str)| {
         format!(
-            "name: {name}\ncategory: Pod Security\nseverity: high\nenforcementAction: {action}\nmatch: {{gvk: [{{kind: Pod}}]}}\n\
+            "name: {name}\ncategory: Pod Security\nseverity: high\nenforcementAction: {action}\n{line}\nmatch: {{gvk: [{{kind: Pod}}]}}\n\
              rule: spec.hostPID\n---\n"
         )
     };

@@ -75,6 +75,8 @@ pub struct Writer {
     outlet: Outlet,
     /// Who takes what only admission can tell, and reports say.
     hearing: Option<Hearing>,
+    /// The last term in which it was told. Later in a term reports say nothing that audit does not know, unless others have written it.
+    told_in: Option<i32>,
     in_force: InForce,
     requests: Requests,
     layout: Layout,
@@ -160,6 +162,7 @@ impl Writer {
             holder,
             outlet,
             hearing: None,
+            told_in: None,
             in_force,
             reporting,
         };
@@ -311,8 +314,9 @@ impl Writer {
             Told::Listed(term, listed) if term == self.term => match listed {
                 Ok(seen) => {
                     debug!(reports = seen.len(), "Reports that are there are known");
-                    if let Some(hearing) = &self.hearing {
+                    if let Some(hearing) = self.hearing.as_ref().filter(|_| self.told_in != term) {
                         // On the board before it is looked what is not there.
+                        self.told_in = term;
                         seen.iter().for_each(|seen| hearing.hear(&seen.outcomes));
                     }
                     let changes = self.outlet.take();
@@ -320,6 +324,7 @@ impl Writer {
                     self.layout.adopt(seen);
                     self.phase = Phase::Working;
                     self.settle();
+                    self.note_counts();
                     self.failures = 0;
                     self.next_look = Instant::now() + self.look;
                     self.reporting.send_if_modified(|state| set(state, Reporting::Available));
@@ -352,12 +357,17 @@ impl Writer {
                         self.pace.push(key);
                     }
                 }
-                let (reports, left_out) = self.layout.counts();
-                self.metrics.reports.set(reports as i64);
-                self.metrics.report_results_left_out.set(left_out as i64);
+                self.note_counts();
             }
             Told::Listed(..) | Told::Looked(..) => {}
         }
+    }
+
+    /// Says how many reports there are.
+    fn note_counts(&self) {
+        let (reports, left_out) = self.layout.counts();
+        self.metrics.reports.set(reports as i64);
+        self.metrics.report_results_left_out.set(left_out as i64);
     }
 
     fn wrote(&mut self, key: Key, bytes: usize, outcome: Outcome) {

@@ -45,6 +45,29 @@ fn status_of(current: &Value, instance: &str, report: &Report, second: i64) -> V
     desired(current, &wanted, &|entry| entry["instance"] != "gone")
 }
 
+#[test]
+fn a_rule_that_audit_does_not_ask_says_so_and_is_active_where_admission_asks_it() {
+    let standing = Standing::NotAudited("audit sees it otherwise".to_owned());
+    let (report, now) = (report(1, Outcome::Active), Timestamp::UNIX_EPOCH);
+    let wanted = Wanted {
+        instance: "stable",
+        namespace: "portal-system",
+        report: &report,
+        standing: &standing,
+        counts_violations: false,
+        counters: None,
+        now,
+    };
+    let status = desired(&Value::Null, &wanted, &|_| true);
+    let active = condition(&status["instances"][0]["conditions"], ConditionType::Active).unwrap();
+    let told = ["status", "reason", "message"].map(|field| active[field].as_str().unwrap());
+    assert_eq!(told, ["True", "NotAudited", "the rule is in the set of rules; audit sees it otherwise"]);
+    assert_eq!(condition(&status["conditions"], ConditionType::Ready).unwrap()["status"], "True");
+    let status = lacking(&Value::Null, &report, "NotAudited", true);
+    let stalled = condition(&status["conditions"], ConditionType::Stalled).unwrap();
+    assert_eq!((&stalled["status"], &stalled["reason"]), (&json!("True"), &json!("NotAudited")));
+}
+
 /// The same for a rule that lacks something.
 fn lacking(current: &Value, report: &Report, reason: &'static str, is_certain: bool) -> Value {
     let standing = Standing::Lacks { reason, text: format!("because of {reason}"), is_certain };

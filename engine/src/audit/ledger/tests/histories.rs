@@ -40,9 +40,10 @@ message: no pods
 "#,
 ];
 
-const NAMESPACES: [&str; 2] = ["a", "b"];
+pub(crate) const NAMESPACES: [&str; 2] = ["a", "b"];
 
-fn rules(random: &mut Rng) -> String {
+/// Some rules.
+pub(crate) fn rules(random: &mut Rng) -> String {
     let mut chosen: Vec<&str> = RULES[2..].iter().copied().filter(|_| random.u8(..4) > 0).collect();
     if random.u8(..4) > 0 {
         chosen.push(RULES[random.usize(..2)]);
@@ -50,7 +51,8 @@ fn rules(random: &mut Rng) -> String {
     chosen.join("\n---")
 }
 
-fn object(random: &mut Rng) -> Value {
+/// An object that they are about, or that they look up.
+pub(crate) fn object(random: &mut Rng) -> Value {
     let (namespace, name) = (NAMESPACES[random.usize(..2)], format!("o{}", random.u8(..3)));
     let is_privileged = random.bool();
     let app = ["x", "y", "o0", "o1"][random.usize(..4)];

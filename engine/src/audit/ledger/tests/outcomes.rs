@@ -93,7 +93,11 @@ async fn what_another_version_of_the_rule_said_is_over() {
     scene.hear("pod-shop-web", 3, Some("bob did it"));
     assert_eq!(scene.shown(), "registry Pod shop/web: bob did it\n");
     // Once audit asks it, audit decides.
-    scene.rules(&REGISTRY.replace("mode: [admission]\n", "").replace("request.userInfo.username == 'eve'", "spec.hostPID == true"));
+    scene.rules(
+        &REGISTRY
+            .replace("mode: [admission]\n", "")
+            .replace("request.userInfo.username == 'eve'", "spec.hostPID == true"),
+    );
     scene.quiet();
     assert_eq!(scene.shown(), "");
     scene.rules(PRIVILEGED);

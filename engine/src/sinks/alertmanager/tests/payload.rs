@@ -1,6 +1,7 @@
 //! What Alertmanager is told of a given violation.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use expect_test::expect_file;
 use portal_cluster::metrics::Registry;
@@ -78,6 +79,28 @@ fn rules_without_an_alert_and_rules_that_could_not_say_alert_nobody() {
     assert_eq!((labels["alertname"].as_str(), labels["mode"].as_str()), ("loud", "audit"));
     // An empty label is none to Alertmanager, so that it would be another alert there than here.
     assert!(!labels.contains_key("container"), "{labels:?}");
+}
+
+#[test]
+fn an_alert_goes_on_while_nobody_can_tell_and_none_begins_so() {
+    let rule = alerting("loud", "alert: Loud\nactions: [{type: alertmanager, labels: {team: '\"rule\":\"other\"'}}]");
+    let other = alerting("other", "alert: Other");
+    let since = moment("2026-03-01T12:00:00Z");
+    let unable = |rule: &Arc<Rule>| Finding { is_failure: true, ..finding(rule, None, "no right to look", since) };
+    let now = |seconds| Now { since: Duration::from_secs(seconds), wall: since };
+    let mut book = Book::new("default", 1 << 20);
+    let mut note = |findings: Option<Vec<Finding>>, seconds| {
+        let offender = findings.map(|findings| pod("shop", "web", findings));
+        let changed = book.note(1, offender.as_ref(), now(seconds)).len();
+        (changed, book.firing(Class::Audit))
+    };
+    assert_eq!(note(Some(vec![unable(&rule)]), 0), (0, 0));
+    assert_eq!(note(Some(vec![finding(&rule, None, "m", since), finding(&other, None, "m", since)]), 1), (3, 3));
+    // The other one is mended.
+    assert_eq!(note(Some(vec![unable(&rule)]), 2), (1, 2));
+    assert_eq!(note(Some(vec![unable(&rule), unable(&other)]), 3), (0, 2));
+    assert_eq!(note(Some(vec![finding(&rule, None, "m", since)]), 4), (0, 2));
+    assert_eq!(note(None, 5), (2, 0));
 }
 
 #[test]

@@ -1,5 +1,7 @@
 //! Histories of a board, a cluster that stores reports, and writers that come and go between them.
 
+pub(crate) mod reporter;
+
 use fastrand::Rng;
 use portal_core::rule::Rule;
 use portal_test_kit::share;
