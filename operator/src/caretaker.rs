@@ -25,8 +25,9 @@ use tracing::{debug, warn};
 use crate::{
     desired::{self, desired},
     executor::{Executor, Server as _},
-    instance::Instance,
+    instance::{Engine, Instance},
     metrics::InstanceName,
+    names::engine,
     needs::Needs,
     object::{Key, Kind, Object},
     observed::{Memory, Observed},
@@ -68,7 +69,7 @@ pub(crate) struct Caretaker {
     /// What pods were last seen to show.
     shown: Shown,
     /// What the API server has told of rights, and when.
-    asked: BTreeMap<Need, (bool, Instant)>,
+    asked: BTreeMap<Question, (bool, Instant)>,
     /// What that depended on: how permissions come, and which version of the ceiling.
     asked_by: Option<(RbacMode, u64)>,
     /// What the rules need, and what that was worked out from.
@@ -77,12 +78,16 @@ pub(crate) struct Caretaker {
     rules_changed: Option<(Instant, Instant)>,
 }
 
+/// Whether somebody may do something: the operator itself, or the pods of a layer.
+type Question = (Option<&'static str>, Need);
+
 /// What needs are worked out from.
 #[derive(Clone, Debug, PartialEq)]
 struct Basis {
     rules: u64,
     generation: i64,
     config_maps: Vec<String>,
+    engines: Vec<Engine>,
 }
 
 /// Changes that come at once are planned for together.
@@ -174,7 +179,7 @@ impl Caretaker {
         let mut observed = self.observe(&instance, &sources);
         let needs = self.needs(&instance, &observed);
         if let Some(needs) = &needs {
-            self.memory.needs(needs, observed.now);
+            self.memory.needs(needs, &instance, &observed);
             observed.memory.needed = self.memory.needed.clone();
             observed.held = self.ask_rights(&instance, needs).await;
         }
@@ -198,12 +203,11 @@ impl Caretaker {
     /// Finds out about the rights that rules need beside what every engine has. What was told a moment ago is not asked again.
     async fn ask_rights(&mut self, instance: &Instance, needs: &Needs) -> Held {
         let ceiling = self.surroundings.ceiling.borrow().version;
-        let subjects = match instance.spec.rbac.mode {
-            // What the operator may do itself it can hand on.
-            RbacMode::Auto => vec![None],
-            RbacMode::Manual | RbacMode::Audit => {
-                let engines = instance.engines().into_iter();
-                engines.map(|engine| Some(Subject::account(instance.namespace(), &engine.name))).collect()
+        let asked_of = |need: &Need| -> Vec<Option<&'static str>> {
+            match instance.spec.rbac.mode {
+                // What the operator may do itself it can hand on.
+                RbacMode::Auto => vec![None],
+                RbacMode::Manual | RbacMode::Audit => needs.layers_of(need).map(Some).collect(),
             }
         };
         let basis = (instance.spec.rbac.mode, ceiling);
@@ -213,26 +217,32 @@ impl Caretaker {
             let long_ago = Instant::now().checked_sub(ALLOWED);
             self.asked.values_mut().for_each(|(_, at)| *at = long_ago.unwrap_or(*at));
         }
-        let lately = self.memory.needed.keys();
+        let lately = self.memory.needed.keys().map(|(_, need)| need);
         let wanted: BTreeSet<&Need> = needs.grants.keys().chain(lately).filter(|need| !has_everybody(need)).collect();
-        self.asked.retain(|need, _| wanted.contains(need));
+        let questions: BTreeSet<Question> =
+            wanted.iter().flat_map(|need| asked_of(need).into_iter().map(|who| (who, (*need).clone()))).collect();
+        self.asked.retain(|question, _| questions.contains(question));
         let is_due = |(is_allowed, at): &(bool, Instant)| at.elapsed() >= if *is_allowed { ALLOWED } else { DENIED };
-        let due = wanted.into_iter().filter(|need| self.asked.get(*need).is_none_or(is_due));
-        let (client, subjects, name) = (&self.surroundings.runtime.client, &subjects, &self.name);
-        let questions = due.map(|need| async move {
-            for subject in subjects {
-                let answer = is_allowed(client, subject.as_ref(), &need.0, need.1.as_deref()).await;
-                let answer = answer.inspect_err(|error| warn!(instance = name, error, "Rights could not be asked for"));
-                if !answer.ok()? {
-                    return Some((need.clone(), false));
-                }
-            }
-            Some((need.clone(), true))
+        let due = questions.into_iter().filter(|question| self.asked.get(question).is_none_or(is_due));
+        let (client, name) = (&self.surroundings.runtime.client, &self.name);
+        let questions = due.map(|question| async move {
+            let (who, need) = &question;
+            let subject = who.map(|layer| Subject::account(instance.namespace(), &engine(&instance.name, layer)));
+            let answer = is_allowed(client, subject.as_ref(), &need.0, need.1.as_deref()).await;
+            let answer = answer.inspect_err(|error| warn!(instance = name, error, "Rights could not be asked for"));
+            Some((question, answer.ok()?))
         });
         let answers: Vec<_> = stream::iter(questions.collect::<Vec<_>>()).buffered(AT_A_TIME).collect().await;
         let now = Instant::now();
-        self.asked.extend(answers.into_iter().flatten().map(|(need, is_allowed)| (need, (is_allowed, now))));
-        self.asked.iter().map(|(need, (is_allowed, _))| (need.clone(), *is_allowed)).collect()
+        self.asked.extend(answers.into_iter().flatten().map(|(question, is_allowed)| (question, (is_allowed, now))));
+        // Of several who need it, each has to be allowed.
+        let told = |need: &Need| {
+            let answers = asked_of(need).into_iter().map(|who| self.asked.get(&(who, need.clone())));
+            let answers: Vec<Option<bool>> = answers.map(|answer| answer.map(|(is_allowed, _)| *is_allowed)).collect();
+            let is_refused = answers.contains(&Some(false));
+            if is_refused { Some(false) } else { (!answers.contains(&None)).then_some(true) }
+        };
+        wanted.into_iter().filter_map(|need| Some((need.clone(), told(need)?))).collect()
     }
 
     /// Says which rules lack what they need. Returns when to ask again whether they still do.
@@ -292,9 +302,10 @@ impl Caretaker {
             rules: *rules.changes().borrow(),
             generation: instance.generation,
             config_maps: config_maps.collect(),
+            engines: desired::engines(instance, observed),
         };
         if self.needs.as_ref().is_none_or(|(known, _)| *known != basis) {
-            let needs = rules.with(|rules| rules.needs(instance, |key| observed.get(key)));
+            let needs = rules.with(|rules| rules.needs(instance, &basis.engines, |key| observed.get(key)));
             self.needs = Some((basis, needs.map(Arc::new)));
         }
         self.needs.as_ref().and_then(|(_, needs)| needs.clone())
@@ -398,18 +409,8 @@ impl Surroundings {
             let mut pause = Duration::from_secs(300);
             if holder.is_held() && are_synced(&self.store, &sources) {
                 let objects = self.store.select(|object| sources.iter().any(|source| source.kind == object.key.kind));
-                let observed = Observed {
-                    now: Timestamp::now(),
-                    uptime: self.executor.server.uptime(),
-                    objects,
-                    others: Vec::new(),
-                    refused: None,
-                    served: Vec::new(),
-                    shown: BTreeMap::new(),
-                    held: BTreeMap::new(),
-                    is_ceiling_unbounded: false,
-                    memory: memory.clone(),
-                };
+                let nothing = Observed::nothing(Timestamp::now(), self.executor.server.uptime());
+                let observed = Observed { objects, memory: memory.clone(), ..nothing };
                 let plan = desired::guard(&observed);
                 self.executor.execute(None, &observed, &plan, &mut memory).await;
                 let next = memory.failure.as_ref().map(|failure| failure.until).or(plan.look_again);

@@ -66,7 +66,7 @@ pub struct Children {
 pub fn children(instance: &Instance, permissions: &Permissions, operator: &OperatorSettings) -> Children {
     Children {
         accounts: accounts(instance),
-        roles: roles(instance, permissions),
+        roles: instance.engines().iter().flat_map(|engine| roles(instance, engine, permissions)).collect(),
         authorities: authorities(instance),
         services: services(instance),
         budgets: budgets(instance),

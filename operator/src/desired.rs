@@ -18,7 +18,7 @@ use serde_json::Value;
 use crate::{
     children,
     conditions::{self, Blocker, Findings, Monitoring},
-    instance::{Instance, OperatorSettings},
+    instance::{Engine, Instance, OperatorSettings},
     names::{INSTANCE_LABEL, MANAGED_BY},
     needs::Needs,
     object::{Key, Kind, Object},
@@ -98,14 +98,14 @@ fn build(
     }
     let Some(owners) = draft::Owners::of(instance, observed) else { return };
     let owned = |objects: Vec<_>| objects.into_iter().map(|object| owners.own(object)).collect::<Vec<_>>();
-    let leaving = leaving(instance, observed);
     draft.ensure_all(owned(children::accounts(instance)));
     let permissions = needs
         .map(|needs| Permissions::decide(instance, needs, &observed.held, &observed.memory.needed))
         .unwrap_or_default();
     let is_decided = needs.is_some() && !permissions.is_incomplete;
     // What is moved from one role to another is given there before it is taken away here.
-    let roles = owned(with_accounts(children::roles(instance, &permissions), &leaving));
+    let engines = engines(instance, observed);
+    let roles = owned(engines.iter().flat_map(|engine| children::roles(instance, engine, &permissions)).collect());
     let (widened, narrowed): (Vec<_>, Vec<_>) = roles.into_iter().partition(|role| !is_narrower(role, observed));
     for role in widened.into_iter().chain(narrowed) {
         grant(role, is_decided, instance, observed, draft);
@@ -175,7 +175,7 @@ fn build(
     findings.monitoring = monitoring(instance, observed, &owners, draft);
     let are_pods_right = findings.engines.iter().all(EngineState::is_rolled_out) && !draft.changes(Kind::Deployment);
     if are_pods_right && !certificates.is_missing && !findings.is_waiting {
-        prune(instance, observed, &leaving, draft);
+        prune(instance, observed, &engines, draft);
     }
 }
 
@@ -200,41 +200,36 @@ fn is_narrower(role: &Object, observed: &Observed) -> bool {
 }
 
 /// Sees to it that a role, or its binding, is as it should be. As long as not everything is decided, no role is made narrower: what rules need
-/// may be in it. In a namespace that ends nothing can be made.
+/// may be in it. In a namespace that ends, or is not there, nothing can be made: whoever makes it is an event.
 fn grant(role: Object, is_decided: bool, instance: &Instance, observed: &Observed, draft: &mut Draft<'_>) {
     let namespace = role.key.namespace.as_deref().filter(|namespace| *namespace != instance.namespace());
-    let place = namespace.and_then(|namespace| observed.get(&Key::cluster(Kind::Namespace, namespace)));
+    let is_place = |namespace: &str| {
+        let place = observed.get(&Key::cluster(Kind::Namespace, namespace));
+        place.is_some_and(|place| !place.is_terminating())
+    };
     let is_role = matches!(role.key.kind, Kind::ClusterRole | Kind::Role);
     let is_left = is_role && !is_decided && observed.get(&role.key).is_some();
-    match is_left || place.is_some_and(Object::is_terminating) {
+    match is_left || !namespace.is_none_or(is_place) {
         true => draft.want(role.key),
         false => draft.ensure(role),
     }
 }
 
-/// The accounts of Deployments that go as soon as their successors run, and of pods that still answer after their Deployment is gone. Until
-/// then they need what they have: a rule that cannot read what it needs refuses.
-fn leaving(instance: &Instance, observed: &Observed) -> BTreeSet<String> {
-    let engines = instance.engines();
+/// The sets of pods that there should be, and those that go: of Deployments whose successors do not run yet, and of pods that still answer after
+/// their Deployment is gone. Until then they need what their layers need: a rule that cannot read what it needs refuses.
+pub fn engines(instance: &Instance, observed: &Observed) -> Vec<Engine> {
+    let mut engines = instance.engines();
     let deployments = observed.of_kind(Kind::Deployment).map(|object| (object, object.key.name.as_str()));
     let is_over = |pod: &Object| matches!(pod.value["status"]["phase"].as_str(), Some("Succeeded" | "Failed"));
     let pods = observed.of_kind(Kind::Pod).filter(|pod| !is_over(pod));
     let pods = pods.filter_map(|pod| Some((pod, pod.value["spec"]["serviceAccountName"].as_str()?)));
     let accounts = deployments.chain(pods).filter(|(object, _)| is_child(object, instance)).map(|(_, account)| account);
-    accounts.filter(|name| engines.iter().all(|engine| engine.name != **name)).map(str::to_owned).collect()
-}
-
-/// Roles whose bindings have further accounts.
-fn with_accounts(mut roles: Vec<Object>, accounts: &BTreeSet<String>) -> Vec<Object> {
-    for subjects in roles.iter_mut().filter_map(|object| object.value["subjects"].as_array_mut()) {
-        let Some(first) = subjects.first().cloned() else { continue };
-        subjects.extend(accounts.iter().map(|account| {
-            let mut subject = first.clone();
-            subject["name"] = account.as_str().into();
-            subject
-        }));
+    for account in accounts.collect::<BTreeSet<_>>() {
+        if engines.iter().all(|engine| engine.name != account) {
+            engines.extend(instance.leaving(account));
+        }
     }
-    roles
+    engines
 }
 
 /// What Prometheus needs, if its kinds are served.
@@ -254,10 +249,11 @@ fn monitoring(instance: &Instance, observed: &Observed, owners: &draft::Owners, 
 }
 
 /// Deletes what belongs to the instance and is not wanted any more. What runs goes when its successor runs.
-fn prune(instance: &Instance, observed: &Observed, leaving: &BTreeSet<String>, draft: &mut Draft<'_>) {
+fn prune(instance: &Instance, observed: &Observed, engines: &[Engine], draft: &mut Draft<'_>) {
     for kind in PRUNED {
         for object in observed.of_kind(kind).filter(|object| is_child(object, instance)) {
-            let is_needed = kind == Kind::ServiceAccount && leaving.contains(&object.key.name);
+            let is_account = |engine: &Engine| engine.name == object.key.name;
+            let is_needed = kind == Kind::ServiceAccount && engines.iter().any(is_account);
             if !draft.is_wanted(&object.key) && !object.is_terminating() && !is_needed {
                 draft.push(Step::Delete(object.key.clone(), object.uid().to_owned()));
             }

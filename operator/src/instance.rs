@@ -9,7 +9,7 @@ use portal_core::selector::Selector;
 use portal_crds::{CertificateSource, CertificatesSpec, InstanceSpec, Mode, PortalInstance, ReportApi};
 use serde_json::{Value, json};
 
-use crate::names::{self, COMBINED, FINALIZER, PAUSED, engine};
+use crate::names::{self, COMBINED, FINALIZER, LAYERS, PAUSED, engine};
 use crate::object::{Key, Kind, Object};
 
 /// A `PortalInstance` as the operator takes it.
@@ -116,10 +116,10 @@ impl Instance {
         Layers { admission: self.spec.admission.enabled, audit, ..Layers::default() }
     }
 
-    /// The API group of the reports that its engines write, if they write any.
-    pub fn reports(&self) -> Option<&'static str> {
+    /// The API group of the reports that a set of its pods writes, if it writes any.
+    pub fn reports(&self, engine: &Engine) -> Option<&'static str> {
         let api = self.spec.sinks.policy_report.api;
-        self.spec.audit.enabled.then(|| report_group(api)).flatten()
+        engine.layers.audit.then(|| report_group(api)).flatten()
     }
 
     /// The sets of pods that run its layers.
@@ -136,18 +136,31 @@ impl Instance {
             let runs = layers.admission || layers.audit || layers.network;
             return runs.then(|| make(COMBINED, layers, replicas)).into_iter().collect();
         }
-        let none = Layers::default();
         let split = [
-            ("admission", Layers { admission: layers.admission, ..none }, spec.admission.replicas),
-            ("audit", Layers { audit: layers.audit, actions: layers.actions, ..none }, spec.audit.replicas),
-            ("network", Layers { network: layers.network, actions: layers.actions, ..none }, spec.network.replicas),
+            ("admission", layers.admission, spec.admission.replicas),
+            ("audit", layers.audit, spec.audit.replicas),
+            ("network", layers.network, spec.network.replicas),
         ];
-        let runs = |layers: &Layers| layers.admission || layers.audit || layers.network;
-        split
-            .into_iter()
-            .filter(|(_, layers, _)| runs(layers))
-            .map(|(layer, layers, replicas)| make(layer, layers, replicas))
-            .collect()
+        let running = split.into_iter().filter(|(_, is_on, _)| *is_on);
+        running.map(|(layer, _, replicas)| make(layer, self.layers_of(layer), replicas)).collect()
+    }
+
+    /// A set of pods that the instance had before and asks for no more, by the name of its account. What its pods do follows from their
+    /// layer; those that ran all layers do no less than is asked for.
+    pub fn leaving(&self, account: &str) -> Option<Engine> {
+        let layer = LAYERS.into_iter().find(|layer| engine(&self.name, layer) == account)?;
+        Some(Engine { layer, name: account.to_owned(), layers: self.layers_of(layer), replicas: 0 })
+    }
+
+    /// What the pods of a layer run.
+    fn layers_of(&self, layer: &str) -> Layers {
+        let (layers, none) = (self.layers(), Layers::default());
+        match layer {
+            "admission" => Layers { admission: true, ..none },
+            "audit" => Layers { audit: true, actions: layers.actions, ..none },
+            "network" => Layers { network: true, actions: layers.actions, ..none },
+            _ => layers,
+        }
     }
 
     /// The instance that acts in the place of this one, if both may act on the same object because of the same rule: the older one does.

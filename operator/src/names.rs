@@ -20,6 +20,9 @@ pub const ADMISSION_LABEL: (&str, &str) = ("portal.io/admission", "true");
 /// The layer of pods that run all layers.
 pub const COMBINED: &str = "combined";
 
+/// The layers that a set of pods may be of.
+pub const LAYERS: [&str; 4] = [COMBINED, "admission", "audit", "network"];
+
 /// The annotation of an instance by which everything that the operator would do to it stops.
 pub const PAUSED: &str = "portal.io/paused";
 
@@ -47,7 +50,7 @@ pub const WEBHOOK_PORT: &str = "webhook";
 /// The port with health and metrics.
 pub const METRICS_PORT: (&str, u16) = ("metrics", 8080);
 
-/// The account of a layer, and the Deployment that runs it: `portal-NAME`, in split mode with the layer behind it.
+/// The account of a layer, its roles, and the Deployment that runs it: `portal-NAME`, in split mode with the layer behind it.
 pub fn engine(instance: &str, layer: &str) -> String {
     match layer {
         COMBINED => configuration_name(instance),

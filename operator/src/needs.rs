@@ -23,7 +23,7 @@ use portal_core::{
 use portal_crds::{ExceptionCounts, RuleCounts};
 
 use crate::{
-    instance::Instance,
+    instance::{Engine, Instance},
     object::{Key, Kind, Object},
     permissions::{Causes, Need},
 };
@@ -33,8 +33,10 @@ use crate::{
 pub struct Needs {
     /// Kinds and operations for the webhook, and reads for roles.
     pub requirements: Requirements,
-    /// What an engine must be allowed to do, and for which rules.
+    /// What some set of pods must be allowed to do, and for which rules.
     pub grants: BTreeMap<Need, Causes>,
+    /// The same of each set of pods, by its layer: what only audit reads, admission need not.
+    pub engines: BTreeMap<&'static str, BTreeMap<Need, Causes>>,
     /// The rules that are loaded, in the order of their names.
     pub rules: Arc<[Arc<Rule>]>,
     /// How many rules there are.
@@ -104,20 +106,43 @@ impl Known {
 }
 
 impl Needs {
-    /// What these rules, in the order of their names, need in an instance.
-    pub fn of(rules: &RuleSet, instance: &Instance, kinds: &Kinds) -> Needs {
+    /// What these rules, in the order of their names, need in an instance with these sets of pods.
+    pub fn of(rules: &RuleSet, instance: &Instance, engines: &[Engine], kinds: &Kinds) -> Needs {
         let requirements = Requirements::of(rules, instance.layers());
-        let grants = requirements.grants().into_iter();
-        let mut grants: BTreeMap<Need, Causes> = grants.map(|(need, rules)| (need, Arc::new(rules))).collect();
-        for watched in &instance.spec.watched_gvks {
-            let kind = kinds.get(&watched.group, &watched.kind);
+        let mut watched: Vec<Need> = Vec::new();
+        for found in &instance.spec.watched_gvks {
+            let kind = kinds.get(&found.group, &found.kind);
             for (kind, verb) in kind.into_iter().flat_map(|kind| READ.map(|verb| (kind, verb))) {
-                let permission = Permission { group: kind.group.clone(), resource: kind.plural.clone(), verb };
-                grants.entry((permission, None)).or_default();
+                watched.push((Permission { group: kind.group.clone(), resource: kind.plural.clone(), verb }, None));
+            }
+        }
+        let of_engine = |engine: &Engine| {
+            let grants = match engine.layers == instance.layers() {
+                true => requirements.grants(),
+                false => Requirements::of(rules, engine.layers).grants(),
+            };
+            let mut grants: BTreeMap<Need, Causes> =
+                grants.into_iter().map(|(need, rules)| (need, Arc::new(rules))).collect();
+            for need in &watched {
+                grants.entry(need.clone()).or_default();
+            }
+            (engine.layer, grants)
+        };
+        let engines: BTreeMap<_, _> = engines.iter().map(of_engine).collect();
+        let mut grants: BTreeMap<Need, Causes> = BTreeMap::new();
+        for (need, rules) in engines.values().flatten() {
+            let known = grants.entry(need.clone()).or_insert_with(|| Arc::clone(rules));
+            if !rules.is_subset(known) {
+                Arc::make_mut(known).extend(rules.iter().cloned());
             }
         }
         let exceptions = Exceptions::of(rules);
-        Needs { requirements, grants, rules: rules.rules().into(), exceptions, ..Needs::default() }
+        Needs { requirements, grants, engines, rules: rules.rules().into(), exceptions, ..Needs::default() }
+    }
+
+    /// The sets of pods that need something, by their layers.
+    pub fn layers_of<'a>(&'a self, need: &'a Need) -> impl Iterator<Item = &'static str> + 'a {
+        self.engines.iter().filter(move |(_, grants)| grants.contains_key(need)).map(|(layer, _)| *layer)
     }
 }
 
@@ -197,9 +222,14 @@ impl Rules {
         self.kinds.as_ref()
     }
 
-    /// What the rules of an instance need. Nothing while not all of them are known: by some of them the webhook would be made narrower than it
-    /// has to be. `config_map` finds the ConfigMaps of the engine's namespace.
-    pub fn needs<'a>(&self, instance: &Instance, config_map: impl Fn(&Key) -> Option<&'a Object>) -> Option<Needs> {
+    /// What the rules of an instance need in these sets of pods. Nothing while not all of them are known: by some of them the webhook would be
+    /// made narrower than it has to be. `config_map` finds the ConfigMaps of the engine's namespace.
+    pub fn needs<'a>(
+        &self,
+        instance: &Instance,
+        engines: &[Engine],
+        config_map: impl Fn(&Key) -> Option<&'a Object>,
+    ) -> Option<Needs> {
         let kinds = self.kinds.as_ref().filter(|_| self.listed.len() == 2)?;
         let mut needs = Needs::default();
         let mut rules: BTreeMap<RuleId, Arc<Rule>> = BTreeMap::new();
@@ -221,7 +251,8 @@ impl Rules {
         }
         self.add_objects(instance, &in_files, &mut rules, &mut needs.counts);
         let rules = RuleSet::new(rules.into_values().collect());
-        Some(Needs { counts: needs.counts, problems: needs.problems, ..Needs::of(&rules, instance, kinds) })
+        let of_rules = Needs::of(&rules, instance, engines, kinds);
+        Some(Needs { counts: needs.counts, problems: needs.problems, ..of_rules })
     }
 
     fn add_objects(

@@ -1,18 +1,19 @@
 //! What is known of the cluster when a plan is made. All of it: a plan asks nobody.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
+use k8s_openapi::api::rbac::v1::PolicyRule;
 
 use crate::compare::{Form, form_of};
 use crate::instance::Instance;
-use crate::names::configuration_name;
+use crate::names::{configuration_name, engine};
 use crate::needs::Needs;
 use crate::object::{Key, Kind, Object};
-use crate::permissions::{GRACE, Held, Need};
+use crate::permissions::{GRACE, Held, Lately, Need, beside_base};
 use crate::plan::Step;
 use crate::probe::Answer;
 
@@ -52,8 +53,10 @@ pub struct Memory {
     pub gone_since: Option<Duration>,
     /// When each object was last written, and how often it had to be set right.
     pub repairs: BTreeMap<Key, Repairs>,
-    /// When what rules need was last needed.
-    pub needed: BTreeMap<Need, Timestamp>,
+    /// When what rules need was last needed, in each set of pods.
+    pub needed: Lately,
+    /// Whether it has seen what was in the roles when it began.
+    pub has_seen_roles: bool,
     /// In which form the API server keeps what we wanted otherwise.
     pub forms: BTreeMap<Key, Form>,
 }
@@ -107,6 +110,12 @@ const ROW: SignedDuration = SignedDuration::from_mins(10);
 const PATIENCE: u32 = 5;
 
 impl Observed {
+    /// Nothing is known but the time.
+    pub fn nothing(now: Timestamp, uptime: Duration) -> Observed {
+        let (objects, others, refused, served, shown, held, memory) = Default::default();
+        Observed { now, uptime, objects, others, refused, served, shown, held, is_ceiling_unbounded: false, memory }
+    }
+
     /// An object.
     pub fn get(&self, key: &Key) -> Option<&Object> {
         self.objects.get(key).map(|object| &**object)
@@ -151,11 +160,23 @@ impl Memory {
         }
     }
 
-    /// Notes what rules need. What nobody needs any more is forgotten after a while, also if the clock was set back.
-    pub fn needs(&mut self, needs: &Needs, now: Timestamp) {
+    /// Notes what rules need. What nobody needs any more is forgotten after a while, also if the clock was set back. Of what is in the roles
+    /// when a process begins to act, nobody knows whether it was needed a moment ago: the rules that it knows may be older than those that
+    /// the one before knew.
+    pub fn needs(&mut self, needs: &Needs, instance: &Instance, observed: &Observed) {
+        let now = observed.now;
+        if !std::mem::replace(&mut self.has_seen_roles, true) {
+            let found = needs.engines.keys().flat_map(|layer| {
+                let given = given_by_roles(&engine(&instance.name, layer), instance.namespace(), observed);
+                given.into_iter().map(|need| ((*layer, need), now))
+            });
+            self.needed.extend(found);
+        }
         let is_recent = |at: &Timestamp| (SignedDuration::ZERO..GRACE).contains(&now.duration_since(*at));
-        self.needed.retain(|need, at| is_recent(at) && !needs.grants.contains_key(need));
-        self.needed.extend(needs.grants.keys().map(|need| (need.clone(), now)));
+        self.needed.retain(|_, at| is_recent(at));
+        for (layer, grants) in &needs.engines {
+            self.needed.extend(grants.keys().map(|need| ((*layer, need.clone()), now)));
+        }
     }
 
     /// Notes whether the engine answered through the API server.
@@ -204,6 +225,18 @@ impl Failure {
     pub fn is_waiting(&self, now: Timestamp) -> bool {
         self.until > now && self.until.duration_since(now) <= MOST
     }
+}
+
+/// What the roles of an account give beside what every engine has.
+fn given_by_roles(account: &str, own: &str, observed: &Observed) -> BTreeSet<Need> {
+    let roles = observed.of_kind(Kind::ClusterRole).chain(observed.of_kind(Kind::Role));
+    let mut given = BTreeSet::new();
+    for role in roles.filter(|role| role.key.name == account) {
+        // Somebody else may have written what no role can have.
+        let rules: Vec<PolicyRule> = serde_json::from_value(role.value["rules"].clone()).unwrap_or_default();
+        given.extend(rules.iter().flat_map(|rule| beside_base(rule, role.key.namespace.as_deref(), own)));
+    }
+    given
 }
 
 /// Whether a repair counts still. One that has yet to come is no repair: the clock was set back.

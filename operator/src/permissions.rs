@@ -10,9 +10,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use jiff::{SignedDuration, Timestamp};
+use k8s_openapi::api::rbac::v1::PolicyRule;
 use portal_core::{
     permissions::{BASE, Place},
-    requirements::Permission,
+    requirements::{Permission, READ},
     rule::{Rule, source::RuleId},
 };
 use portal_crds::{GrantedResource, RbacMode};
@@ -38,14 +39,21 @@ pub const GRACE: SignedDuration = SignedDuration::from_secs(90);
 /// What was decided of everything that the rules of an instance need.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct Permissions {
-    /// What the engine is given because of rules, and because of which. None of those that every engine has is among it. Because of no
-    /// rule: the instance names the kind, or the last rule has gone a moment ago.
-    pub granted: BTreeMap<Need, Causes>,
-    /// What it is not given, why, and which rules need it.
+    /// What each set of pods is given because of rules, by its layer, and because of which. None of those that every engine has is among it.
+    /// Because of no rule: the instance names the kind, or the last rule has gone a moment ago.
+    pub granted: BTreeMap<&'static str, Granted>,
+    /// What no set of pods is given that needs it, why, and which rules need it.
     pub refused: BTreeMap<Need, (Refusal, Causes)>,
     /// Whether something is not decided, because the API server has not told yet.
     pub is_incomplete: bool,
 }
+
+/// What a set of pods is given because of rules.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub struct Granted(pub BTreeMap<Need, Causes>);
+
+/// What a set of pods has needed a moment ago, by its layer, and when it last did.
+pub type Lately = BTreeMap<(&'static str, Need), Timestamp>;
 
 /// Why something is not granted.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -56,6 +64,8 @@ pub enum Refusal {
     ByDefault,
     /// The operator may not do it itself, and so cannot hand it on.
     AboveCeiling,
+    /// It is for an action of a rule of a namespace, and `actions.namespaced` of the instance is not set.
+    NamespacedAction,
     /// The instance says that somebody else grants.
     ByHand(RbacMode),
 }
@@ -72,56 +82,74 @@ pub struct Verdicts {
 /// How many rules are named of those that cause something.
 const SOME: usize = 5;
 
+/// The verbs that roles of engines may have.
+const VERBS: [&str; 7] = ["create", "delete", "get", "list", "patch", "update", "watch"];
+
 /// Subresources that reach into what runs, or hand out who it is.
 const INTO_PODS: [&str; 5] = ["attach", "exec", "portforward", "proxy", "token"];
 
 impl Permissions {
-    /// Decides. `lately` is what was needed a moment ago, and when it last was.
-    pub fn decide(instance: &Instance, needs: &Needs, held: &Held, lately: &BTreeMap<Need, Timestamp>) -> Permissions {
-        let mode = instance.spec.rbac.mode;
+    /// Decides. `lately` is what was needed a moment ago.
+    pub fn decide(instance: &Instance, needs: &Needs, held: &Held, lately: &Lately) -> Permissions {
         let mut permissions = Permissions::default();
+        for (layer, grants) in &needs.engines {
+            let of_layer = lately.keys().filter(|(of, _)| of == layer).map(|(_, need)| need);
+            permissions.decide_for(instance, layer, grants, held, of_layer);
+        }
+        // Several sets of pods may lack it, because of rules that not all of them run.
+        for (need, (_, rules)) in &mut permissions.refused {
+            if let Some(all) = needs.grants.get(need) {
+                *rules = Arc::clone(all);
+            }
+        }
+        permissions
+    }
+
+    /// Decides for one set of pods.
+    fn decide_for<'a>(
+        &mut self,
+        instance: &Instance,
+        layer: &'static str,
+        grants: &'a BTreeMap<Need, Causes>,
+        held: &Held,
+        lately: impl Iterator<Item = &'a Need>,
+    ) {
+        let mode = instance.spec.rbac.mode;
         let none = Causes::default();
-        let gone = lately.keys().filter(|need| !needs.grants.contains_key(need)).map(|need| (need, &none));
-        for (need, rules) in needs.grants.iter().chain(gone).filter(|(need, _)| !has_everybody(need)) {
-            let is_gone = !needs.grants.contains_key(need);
+        let mut granted = Granted::default();
+        let gone = lately.filter(|need| !grants.contains_key(need)).map(|need| (need, &none));
+        for (need, rules) in grants.iter().chain(gone).filter(|(need, _)| !has_everybody(need)) {
+            let is_gone = !grants.contains_key(need);
             // Whoever grants by hand need not heed what the operator has to.
             let bound = bound(instance, &need.0).filter(|_| mode == RbacMode::Auto);
+            // Only actions write, and only what a rule of a namespace does is bound to one.
+            let is_action = need.1.is_some() && !READ.contains(&need.0.verb);
+            let bound = bound.or((is_action && !instance.spec.actions.namespaced).then_some(Refusal::NamespacedAction));
             let refusal = match (bound, held.get(need)) {
                 (Some(refusal), _) => Some(refusal),
                 (None, Some(true)) => None,
                 (None, Some(false)) if mode == RbacMode::Auto => Some(Refusal::AboveCeiling),
                 (None, Some(false)) => Some(Refusal::ByHand(mode)),
                 (None, None) => {
-                    permissions.is_incomplete |= !is_gone;
+                    self.is_incomplete |= !is_gone;
                     continue;
                 }
             };
             match refusal {
                 Some(refusal) if !is_gone => {
-                    permissions.refused.insert(need.clone(), (refusal, Arc::clone(rules)));
+                    self.refused.insert(need.clone(), (refusal, Arc::clone(rules)));
                 }
-                None if mode == RbacMode::Auto => drop(permissions.granted.insert(need.clone(), Arc::clone(rules))),
+                None if mode == RbacMode::Auto => drop(granted.0.insert(need.clone(), Arc::clone(rules))),
                 _ => {}
             }
         }
-        permissions
+        self.granted.insert(layer, granted);
     }
 
-    /// What is granted in the whole cluster, or in a namespace and not everywhere anyway: the verbs by group and plural, with the first of
-    /// the rules.
-    pub fn by_resource(&self, namespace: Option<&str>) -> ByResource<'_> {
-        let mut found = ByResource::new();
-        for ((permission, place), rules) in &self.granted {
-            let is_everywhere = place.is_some() && self.granted.contains_key(&(permission.clone(), None));
-            if place.as_deref() != namespace || is_everywhere {
-                continue;
-            }
-            let (verbs, causes) = found.entry((&*permission.group, &*permission.resource)).or_default();
-            verbs.insert(permission.verb);
-            // The first ones of all are among the first ones of each.
-            causes.extend(rules.iter().take(SOME + 1).map(|rule| &**rule));
-        }
-        found
+    /// What a set of pods is given, by its layer.
+    pub fn of(&self, layer: &str) -> &Granted {
+        static NOTHING: Granted = Granted(BTreeMap::new());
+        self.granted.get(layer).unwrap_or(&NOTHING)
     }
 
     /// What is refused, for people: which rules lack what, and where to read what to do.
@@ -141,10 +169,29 @@ impl Permissions {
             shown.join("; ")
         )
     }
+}
+
+impl Granted {
+    /// What is granted in the whole cluster, or in a namespace and not everywhere anyway: the verbs by group and plural, with the first of
+    /// the rules.
+    pub fn by_resource(&self, namespace: Option<&str>) -> ByResource<'_> {
+        let mut found = ByResource::new();
+        for ((permission, place), rules) in &self.0 {
+            let is_everywhere = place.is_some() && self.0.contains_key(&(permission.clone(), None));
+            if place.as_deref() != namespace || is_everywhere {
+                continue;
+            }
+            let (verbs, causes) = found.entry((&*permission.group, &*permission.resource)).or_default();
+            verbs.insert(permission.verb);
+            // The first ones of all are among the first ones of each.
+            causes.extend(rules.iter().take(SOME + 1).map(|rule| &**rule));
+        }
+        found
+    }
 
     /// The namespaces in which something is granted that is not granted everywhere.
     pub fn namespaces(&self) -> BTreeSet<&str> {
-        let named = self.granted.keys().filter_map(|(_, place)| place.as_deref()).collect::<BTreeSet<_>>();
+        let named = self.0.keys().filter_map(|(_, place)| place.as_deref()).collect::<BTreeSet<_>>();
         named.into_iter().filter(|namespace| !self.by_resource(Some(namespace)).is_empty()).collect()
     }
 }
@@ -159,7 +206,7 @@ impl Verdicts {
             }
         }
         let denied = by_rule.into_iter().map(|(rule, lacks)| {
-            let told = told::told(instance, &rule, &lacks);
+            let told = told::told(instance, needs, &rule, &lacks);
             (rule, told)
         });
         Verdicts { rules: Arc::clone(&needs.rules), denied: denied.collect() }
@@ -177,6 +224,30 @@ pub fn has_everybody((permission, _): &Need) -> bool {
     BASE.iter()
         .filter(|base| base.place == Place::Cluster)
         .any(|base| (base.group, base.resource) == (group.as_str(), resource.as_str()) && base.verbs.contains(verb))
+}
+
+/// What a rule of an engine's role gives beside what every engine has, where. `own` is the namespace of the engine.
+pub fn beside_base(rule: &PolicyRule, namespace: Option<&str>, own: &str) -> Vec<Need> {
+    let named = rule.resource_names.as_deref().unwrap_or_default();
+    // Because of rules nothing is given by the names of objects.
+    let groups = rule.api_groups.iter().flatten().filter(|_| named.is_empty());
+    let resources = groups.flat_map(|group| rule.resources.iter().flatten().map(move |resource| (group, resource)));
+    let is_base = |(group, resource): (&String, &String), verb: &str| {
+        portal_core::permissions::all().any(|base| {
+            let is_there = base.place == Place::Cluster || base.place == Place::OwnNamespace && namespace == Some(own);
+            is_there && (base.group, base.resource) == (&**group, &**resource) && base.verbs.contains(&verb)
+        })
+    };
+    let mut needs = Vec::new();
+    for name @ (group, resource) in resources {
+        let verbs =
+            VERBS.into_iter().filter(|verb| rule.verbs.iter().any(|found| found == verb) && !is_base(name, verb));
+        needs.extend(verbs.map(|verb| {
+            let permission = Permission { group: group.clone(), resource: resource.clone(), verb };
+            (permission, namespace.map(str::to_owned))
+        }));
+    }
+    needs
 }
 
 /// Why the instance does not let it be granted, if that is so.

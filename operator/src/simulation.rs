@@ -14,6 +14,7 @@ mod histories;
 mod invariants;
 mod names;
 mod process;
+mod rights;
 mod rules;
 mod scene;
 mod spec_fields;

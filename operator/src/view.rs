@@ -12,7 +12,7 @@ use crate::{
     certificates::fingerprint,
     desired::mounted_secret,
     instance::{Instance, OperatorSettings},
-    names::{INSTANCE_LABEL, configuration_name},
+    names::{INSTANCE_LABEL, LAYERS, configuration_name, engine},
     object::{Key, Kind, Object},
     observed::{Memory, Observed},
     permissions::Held,
@@ -104,12 +104,10 @@ pub fn observe(
     let configuration = Key::cluster(Kind::ValidatingWebhookConfiguration, &configuration_name(&instance.name));
     let objects = store.select(|object| match (&object.key.namespace, object.key.kind) {
         (Some(_), Kind::Role | Kind::RoleBinding) => {
-            object.key.name == configuration_name(&instance.name)
+            LAYERS.iter().any(|layer| object.key.name == engine(&instance.name, layer))
                 || object.label(INSTANCE_LABEL) == Some(&instance.name)
         }
         (Some(found), _) => found == namespace || found == own,
-        // Nothing can be made in those that end.
-        (None, Kind::Namespace) => object.key.name == namespace || object.is_terminating(),
         (None, Kind::PortalInstance) => false,
         // Watches bring what has our label. What has lost it was asked for by its name, because it is in the way.
         (None, _) => true,

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use anyhow::{Context as _, anyhow};
 use k8s_openapi::api::{
     core::v1::ConfigMap,
-    rbac::v1::{ClusterRole, PolicyRule, Role},
+    rbac::v1::{ClusterRole, Role},
 };
 use kube::{
     Api,
@@ -20,26 +20,22 @@ use portal_cluster::{
 };
 use portal_core::{
     kinds::Kinds,
-    permissions::BASE,
-    requirements::Permission,
     rule::{Rule, load::RuleKind, source::RuleId},
 };
 use portal_crds::{PortalClusterRule, PortalInstance, PortalRule, RbacMode};
 use portal_operator::{
     instance::Instance,
-    names::{INSTANCE_LABEL, OPERATOR, configuration_name},
+    names::{INSTANCE_LABEL, OPERATOR, engine},
     needs::{Known, Rules},
     object::{Key, Kind, Object},
-    permissions::{Held, Need, has_everybody},
+    permissions::{Held, Need, beside_base, has_everybody},
 };
 
+use super::permissions::Present;
 use crate::check::live::Connection;
 
 /// A cluster with Portal.
 pub(super) struct Cluster(Connection);
-
-/// The verbs that roles of engines may have.
-const VERBS: [&str; 7] = ["create", "delete", "get", "list", "patch", "update", "watch"];
 
 impl Cluster {
     pub(super) fn open(kubeconfig: Option<&Path>) -> anyhow::Result<Cluster> {
@@ -81,7 +77,8 @@ impl Cluster {
             });
         }
         let config_maps = self.config_maps(instance)?;
-        let needs = rules.needs(instance, |key| config_maps.get(key)).context("all rules were listed")?;
+        let needs = rules.needs(instance, &instance.engines(), |key| config_maps.get(key));
+        let needs = needs.context("all rules were listed")?;
         Ok(needs.rules.to_vec())
     }
 
@@ -107,10 +104,13 @@ impl Cluster {
         needs: &portal_operator::needs::Needs,
         operator: &str,
     ) -> anyhow::Result<Held> {
-        let subjects: Vec<Subject> = match instance.spec.rbac.mode {
-            RbacMode::Auto => vec![Subject::account(operator, OPERATOR)],
-            RbacMode::Manual | RbacMode::Audit => {
-                instance.engines().iter().map(|engine| Subject::account(instance.namespace(), &engine.name)).collect()
+        let subjects = |need: &Need| -> Vec<Subject> {
+            match instance.spec.rbac.mode {
+                RbacMode::Auto => vec![Subject::account(operator, OPERATOR)],
+                RbacMode::Manual | RbacMode::Audit => {
+                    let accounts = needs.layers_of(need).map(|layer| engine(&instance.name, layer));
+                    accounts.map(|account| Subject::account(instance.namespace(), &account)).collect()
+                }
             }
         };
         let client = self.0.client();
@@ -118,8 +118,8 @@ impl Cluster {
             let mut held = Held::new();
             for need in needs.grants.keys().filter(|need| !has_everybody(need)) {
                 let mut is_held = true;
-                for subject in &subjects {
-                    let answer = is_allowed(&client, Some(subject), &need.0, need.1.as_deref()).await;
+                for subject in subjects(need) {
+                    let answer = is_allowed(&client, Some(&subject), &need.0, need.1.as_deref()).await;
                     is_held &= answer.map_err(anyhow::Error::msg)?;
                 }
                 held.insert(need.clone(), is_held);
@@ -129,21 +129,21 @@ impl Cluster {
     }
 
     /// What the roles of the instance allow because of rules.
-    pub(super) fn present(&self, instance: &Instance) -> anyhow::Result<BTreeSet<Need>> {
-        let name = configuration_name(&instance.name);
-        let cluster_roles: Api<ClusterRole> = Api::all(self.0.client());
-        let role = self.0.wait(cluster_roles.get_opt(&name));
-        let role = role.map_err(|error| anyhow!(explain("get", "clusterroles.rbac.authorization.k8s.io", &error)))?;
-        let roles: Api<Role> = Api::all(self.0.client());
+    pub(super) fn present(&self, instance: &Instance) -> anyhow::Result<Present> {
         let labelled = ListParams::default().labels(&format!("{INSTANCE_LABEL}={}", instance.name));
+        let cluster_roles: Api<ClusterRole> = Api::all(self.0.client());
+        let of_cluster = self.0.wait(cluster_roles.list(&labelled));
+        let of_cluster =
+            of_cluster.map_err(|error| anyhow!(explain("list", "clusterroles.rbac.authorization.k8s.io", &error)))?;
+        let roles: Api<Role> = Api::all(self.0.client());
         let listed = self.0.wait(roles.list(&labelled));
         let listed = listed.map_err(|error| anyhow!(explain("list", "roles.rbac.authorization.k8s.io", &error)))?;
-        let mut present = BTreeSet::new();
-        let of_cluster = role.into_iter().map(|role| (None, role.rules));
-        let of_namespaces = listed.into_iter().map(|role| (role.metadata.namespace, role.rules));
-        for (namespace, rules) in of_cluster.chain(of_namespaces) {
+        let mut present = Present::new();
+        let of_cluster = of_cluster.into_iter().map(|role| (role.metadata, role.rules));
+        for (metadata, rules) in of_cluster.chain(listed.into_iter().map(|role| (role.metadata, role.rules))) {
+            let needs = present.entry(metadata.name.unwrap_or_default()).or_default();
             for rule in rules.into_iter().flatten() {
-                present.extend(needs_of(&rule).into_iter().map(|permission| (permission, namespace.clone())));
+                needs.extend(beside_base(&rule, metadata.namespace.as_deref(), instance.namespace()));
             }
         }
         Ok(present)
@@ -154,23 +154,4 @@ impl Cluster {
         let listed = self.0.wait(api.list(&ListParams::default()));
         Ok(listed.map_err(|error| anyhow!(explain("list", name, &error)))?.items)
     }
-}
-
-/// What a rule of a role allows beside what every engine has.
-fn needs_of(rule: &PolicyRule) -> Vec<Permission> {
-    let mut found = Vec::new();
-    for group in rule.api_groups.iter().flatten() {
-        for resource in rule.resources.iter().flatten() {
-            let verbs = VERBS.into_iter().filter(|verb| rule.verbs.iter().any(|found| found == verb));
-            found.extend(verbs.map(|verb| Permission { group: group.clone(), resource: resource.clone(), verb }));
-        }
-    }
-    let is_base = |permission: &Permission| {
-        BASE.iter().any(|base| {
-            (base.group, base.resource) == (&*permission.group, &*permission.resource)
-                && base.verbs.contains(&permission.verb)
-        })
-    };
-    found.retain(|permission| !is_base(permission));
-    found
 }

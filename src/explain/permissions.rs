@@ -11,10 +11,9 @@ use portal_core::{kinds::Kinds, rule::Rule, rule::RuleSet};
 use portal_crds::RbacMode;
 use portal_document::{Document, Options, from_yaml};
 use portal_operator::{
-    instance::Instance,
-    names::configuration_name,
+    instance::{Engine, Instance},
     needs::Needs,
-    permissions::{Held, Need, Permissions, Refusal, has_everybody, some_of},
+    permissions::{Granted, Held, Need, Permissions, Refusal, has_everybody, some_of},
     rights::in_ceiling,
 };
 use serde_json::{Value, json};
@@ -69,9 +68,14 @@ struct Explained {
     instance: Instance,
     rules: usize,
     permissions: Permissions,
-    /// What the roles of the cluster allow beside what every engine has. Nothing without a cluster.
-    present: Option<BTreeSet<Need>>,
+    /// The sets of pods, by the names of their accounts and roles.
+    engines: Vec<Engine>,
+    /// What the roles of the cluster allow beside what every engine has, by their names. Nothing without a cluster.
+    present: Option<Present>,
 }
+
+/// What roles allow, by their names.
+pub(super) type Present = BTreeMap<String, BTreeSet<Need>>;
 
 /// A line of the table: what is granted, or would be, or is and would go.
 struct Line<'a> {
@@ -91,7 +95,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
             // A rule of a file takes the place of the one of its name.
             let by_name = served.into_iter().chain(files).map(|rule| (rule.id.clone(), rule));
             let all = BTreeMap::from_iter(by_name).into_values().collect();
-            let needs = Needs::of(&RuleSet::new(all), &instance, cluster.kinds());
+            let needs = Needs::of(&RuleSet::new(all), &instance, &instance.engines(), cluster.kinds());
             let held = cluster.held(&instance, &needs, &arguments.operator_namespace)?;
             let present = Some(cluster.present(&instance)?);
             explain(instance, &needs, &held, present)
@@ -100,7 +104,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
             let instance = instance(arguments.instance.as_deref())?;
             let mut rules = rules(arguments, None)?;
             rules.sort_by(|one, other| one.id.cmp(&other.id));
-            let needs = Needs::of(&RuleSet::new(rules), &instance, Kinds::builtin());
+            let needs = Needs::of(&RuleSet::new(rules), &instance, &instance.engines(), Kinds::builtin());
             let is_auto = instance.spec.rbac.mode == RbacMode::Auto;
             let held = needs.grants.keys().map(|need| (need.clone(), is_auto && in_ceiling(&need.0))).collect();
             explain(instance, &needs, &held, None)
@@ -112,9 +116,10 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     })?)
 }
 
-fn explain(instance: Instance, needs: &Needs, held: &Held, present: Option<BTreeSet<Need>>) -> Explained {
+fn explain(instance: Instance, needs: &Needs, held: &Held, present: Option<Present>) -> Explained {
     let permissions = Permissions::decide(&instance, needs, held, &Default::default());
-    Explained { instance, rules: needs.rules.len(), permissions, present }
+    let engines = instance.engines();
+    Explained { instance, rules: needs.rules.len(), permissions, engines, present }
 }
 
 /// The rules of the files.
@@ -152,23 +157,24 @@ fn instance(path: Option<&Path>) -> anyhow::Result<Instance> {
 impl Explained {
     fn text(&self) -> String {
         let (name, rules) = (&self.instance.name, self.rules);
-        let role = configuration_name(name);
         let s = if rules == 1 { "" } else { "s" };
         let mut text = format!("instance {name}: what its engine is granted because of {rules} rule{s}\n");
         let mut is_empty = true;
-        for namespace in self.places() {
-            let lines = self.lines(namespace.as_deref());
-            if lines.is_empty() {
-                continue;
-            }
-            is_empty = false;
-            // Writing to a text cannot fail.
-            let _ = match &namespace {
-                Some(namespace) => writeln!(text, "\nin namespace {namespace} (Role {role})"),
-                None => writeln!(text, "\nin the whole cluster (ClusterRole {role})"),
-            };
-            for Line { mark, verbs, resource, because } in lines {
-                let _ = writeln!(text, "{mark} {:<18} {resource:<40} {because}", verbs.join(", "));
+        for role in self.roles() {
+            for namespace in self.places(&role) {
+                let lines = self.lines(&role, namespace.as_deref());
+                if lines.is_empty() {
+                    continue;
+                }
+                is_empty = false;
+                // Writing to a text cannot fail.
+                let _ = match &namespace {
+                    Some(namespace) => writeln!(text, "\nin namespace {namespace} (Role {role})"),
+                    None => writeln!(text, "\nin the whole cluster (ClusterRole {role})"),
+                };
+                for Line { mark, verbs, resource, because } in lines {
+                    let _ = writeln!(text, "{mark} {:<18} {resource:<40} {because}", verbs.join(", "));
+                }
             }
         }
         if is_empty {
@@ -195,19 +201,36 @@ impl Explained {
         text
     }
 
+    /// The names of the roles: those that there should be, and those that are there.
+    fn roles(&self) -> BTreeSet<String> {
+        let present = self.present.iter().flat_map(BTreeMap::keys);
+        self.engines.iter().map(|engine| &engine.name).chain(present).cloned().collect()
+    }
+
+    /// What is granted by the roles of a name.
+    fn granted(&self, role: &str) -> &Granted {
+        let engine = self.engines.iter().find(|engine| engine.name == role);
+        self.permissions.of(engine.map_or("", |engine| engine.layer))
+    }
+
+    /// What the roles of a name allow in the cluster.
+    fn present(&self, role: &str) -> impl Iterator<Item = &Need> {
+        self.present.iter().filter_map(move |present| present.get(role)).flatten()
+    }
+
     /// The whole cluster, and the namespaces that something is granted in.
-    fn places(&self) -> BTreeSet<Option<String>> {
-        let granted = self.permissions.namespaces().into_iter().map(|name| Some(name.to_owned()));
-        let present = self.present.iter().flatten().map(|(_, namespace)| namespace.clone());
+    fn places(&self, role: &str) -> BTreeSet<Option<String>> {
+        let granted = self.granted(role).namespaces().into_iter().map(|name| Some(name.to_owned()));
+        let present = self.present(role).map(|(_, namespace)| namespace.clone());
         [None].into_iter().chain(granted).chain(present).collect()
     }
 
-    fn lines(&self, namespace: Option<&str>) -> Vec<Line<'_>> {
-        let wanted = self.permissions.by_resource(namespace);
+    fn lines(&self, role: &str, namespace: Option<&str>) -> Vec<Line<'_>> {
+        let granted = self.granted(role);
+        let wanted = granted.by_resource(namespace);
         let mut lines = Vec::new();
         let is_there = |group: &str, resource: &str, verb: &str| {
-            let found = self.present.iter().flatten();
-            found.into_iter().any(|(permission, place)| {
+            self.present(role).any(|(permission, place)| {
                 (&*permission.group, &*permission.resource, permission.verb) == (group, resource, verb)
                     && place.as_deref() == namespace
             })
@@ -218,8 +241,8 @@ impl Explained {
             let (mark, verbs) = (if is_new { '+' } else { ' ' }, verbs.iter().copied().collect());
             lines.push(Line { mark, verbs, resource, because: some_of(rules.iter().copied()) });
         }
-        for need @ (permission, place) in self.present.iter().flatten() {
-            let is_wanted = self.permissions.granted.contains_key(need) || has_everybody(need);
+        for need @ (permission, place) in self.present(role) {
+            let is_wanted = granted.0.contains_key(need) || has_everybody(need);
             if place.as_deref() == namespace && !is_wanted {
                 let because = "no rule".to_owned();
                 lines.push(Line { mark: '-', verbs: vec![permission.verb], resource: permission.name(), because });
@@ -239,6 +262,7 @@ impl Explained {
                 "above the ceiling: apply a ClusterRole with the label rbac.portal.io/aggregate-to-ceiling=true"
                     .to_owned()
             }
+            Refusal::NamespacedAction => "`actions.namespaced` of the instance is not set".to_owned(),
             Refusal::ByHand(mode) => format!("`rbac.mode` of the instance is {mode:?}: somebody else grants it"),
         }
     }
@@ -252,13 +276,17 @@ impl Explained {
                 "group": permission.group, "resource": permission.resource, "verb": permission.verb, "namespace": namespace,
             })
         };
-        let granted = self.permissions.granted.iter().map(|(need, rules)| {
-            let mut line = of(need);
-            line["rules"] = json!(all(rules));
-            if let Some(present) = &self.present {
-                line["isThere"] = json!(present.contains(need));
-            }
-            line
+        let granted = self.engines.iter().flat_map(|engine| {
+            let granted = self.granted(&engine.name).0.iter();
+            granted.map(|(need, rules)| {
+                let mut line = of(need);
+                line["account"] = json!(engine.name);
+                line["rules"] = json!(all(rules));
+                if self.present.is_some() {
+                    line["isThere"] = json!(self.present(&engine.name).any(|present| present == need));
+                }
+                line
+            })
         });
         let refused = self.permissions.refused.iter().map(|(need, (refusal, rules))| {
             let mut line = of(need);
@@ -272,9 +300,15 @@ impl Explained {
             "refused": refused.collect::<Vec<_>>(),
         });
         if let Some(present) = &self.present {
-            let surplus =
-                present.iter().filter(|need| !self.permissions.granted.contains_key(*need) && !has_everybody(need));
-            whole["surplus"] = json!(surplus.map(of).collect::<Vec<_>>());
+            let surplus = present.iter().flat_map(|(role, needs)| {
+                let is_surplus = |need: &&Need| !self.granted(role).0.contains_key(*need) && !has_everybody(need);
+                needs.iter().filter(is_surplus).map(move |need| {
+                    let mut line = of(need);
+                    line["account"] = json!(role);
+                    line
+                })
+            });
+            whole["surplus"] = json!(surplus.collect::<Vec<_>>());
         }
         whole
     }

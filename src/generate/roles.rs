@@ -3,7 +3,10 @@
 use anyhow::bail;
 use clap::Args;
 use portal_cluster::names::is_name;
-use portal_core::permissions::{Roles, roles};
+use portal_core::{
+    permissions::{Roles, roles},
+    webhook::configuration_name,
+};
 use serde::Serialize;
 
 /// Print the roles that an engine needs whatever its rules say, as YAML for `kubectl apply -f -`
@@ -35,7 +38,7 @@ pub(crate) fn yaml(arguments: &Arguments) -> anyhow::Result<String> {
         }
     }
     let Roles { cluster_role, cluster_binding, role, binding } =
-        roles(instance, namespace, &[account], reports.as_deref());
+        roles(instance, &configuration_name(instance), namespace, account, reports.as_deref());
     let documents = [document(&cluster_role)?, document(&cluster_binding)?, document(&role)?, document(&binding)?];
     Ok(documents.join("---\n"))
 }

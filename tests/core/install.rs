@@ -228,7 +228,7 @@ async fn the_operator_may_do_its_work_and_nothing_beside_it() {
 async fn the_operator_can_give_engines_their_roles_and_no_more_than_it_holds() {
     let cluster = cluster();
     let client = client_of(cluster, &operator()).await;
-    let roles = permissions::roles("granted", "portal-system", &["portal-granted"], None);
+    let roles = permissions::roles("granted", "portal-granted", "portal-system", "portal-granted", None);
     for object in [
         Object::of(Kind::ClusterRole, &roles.cluster_role),
         Object::of(Kind::Role, &roles.role),
@@ -319,14 +319,14 @@ async fn the_operator_writes_nothing_in_namespaces_that_it_was_not_given() {
         assert_eq!(make(&client, &object).await, Ok(()), "{}", object.key);
     }
     // An engine there can be given its roles too.
-    let roles = permissions::roles("given", &namespace.name, &["portal-given"], None);
+    let roles = permissions::roles("given", "portal-given", &namespace.name, "portal-given", None);
     assert_eq!(make(&client, &Object::of(Kind::Role, &roles.role)).await, Ok(()));
 }
 
 #[tokio::test]
 async fn an_engine_writes_neither_roles_nor_webhook_configurations() {
     let cluster = cluster();
-    let roles = permissions::roles("engine", "portal-system", &["portal-engine"], None);
+    let roles = permissions::roles("engine", "portal-engine", "portal-system", "portal-engine", None);
     let client = client_of(cluster, &operator()).await;
     for object in [
         Object::of(Kind::ClusterRole, &roles.cluster_role),

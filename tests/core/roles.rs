@@ -3,6 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use kube::Client;
 use portal_core::kinds::Kinds;
 use portal_core::language::ExprEngine;
 use portal_core::manifest::Manifest;
@@ -25,8 +26,14 @@ use super::install::{client_of, cluster, make, may};
 const RULES: [&str; 3] =
     ["docs/library/pod-security/baseline", "docs/library/pod-security/restricted", "tests/core/roles/lookups.yaml"];
 
-/// The roles, as they are committed.
-const ROLES: &str = "tests/core/roles/roles.yaml";
+/// The roles, as they are committed, and the instances that they are of.
+fn instances() -> [(&'static str, Instance); 2] {
+    let split = json!({ "mode": "split", "audit": { "enabled": true } });
+    [
+        ("tests/core/roles/roles.yaml", instance("golden", json!({}))),
+        ("tests/core/roles/split.yaml", instance("golden-split", split)),
+    ]
+}
 
 /// What an account may do: resource, names of objects, verb.
 type Abilities = BTreeSet<(String, String, String)>;
@@ -55,10 +62,10 @@ fn rules() -> RuleSet {
     RuleSet::new(rules)
 }
 
-fn instance() -> Instance {
-    let metadata = json!({ "name": "golden", "uid": "6f1c0f2e-0000-4000-8000-000000000001" });
+fn instance(name: &str, spec: Value) -> Instance {
+    let metadata = json!({ "name": name, "uid": "6f1c0f2e-0000-4000-8000-000000000001" });
     let object =
-        json!({ "apiVersion": "portal.io/v1alpha1", "kind": "PortalInstance", "metadata": metadata, "spec": {} });
+        json!({ "apiVersion": "portal.io/v1alpha1", "kind": "PortalInstance", "metadata": metadata, "spec": spec });
     Instance::read(&object).unwrap()
 }
 
@@ -71,35 +78,44 @@ async fn the_roles_of_the_library_are_those_that_people_have_read_and_give_just_
     let cluster = cluster();
     cluster.kubectl(&["create", "namespace", "golden"]).unwrap();
     let client = client_of(cluster, &account("portal-operator", "portal-operator")).await;
-    let instance = instance();
-    let needs = Needs::of(&rules(), &instance, Kinds::builtin());
+    for (path, instance) in instances() {
+        check(cluster, &client, path, &instance).await;
+    }
+}
+
+async fn check(cluster: &Cluster, client: &Client, path: &str, instance: &Instance) {
+    let needs = Needs::of(&rules(), instance, &instance.engines(), Kinds::builtin());
     let mut held = Held::new();
     for need in needs.grants.keys().filter(|need| !has_everybody(need)) {
         let place = need.1.as_deref().unwrap_or_default();
-        held.insert(need.clone(), may(&client, need.0.verb, &need.0.name(), place).await);
+        held.insert(need.clone(), may(client, need.0.verb, &need.0.name(), place).await);
     }
-    let permissions = Permissions::decide(&instance, &needs, &held, &BTreeMap::new());
+    let permissions = Permissions::decide(instance, &needs, &held, &BTreeMap::new());
     let refused: BTreeSet<String> = permissions.refused.keys().map(|(permission, _)| permission.name()).collect();
     assert_eq!(Vec::from_iter(refused), ["leases.coordination.k8s.io", "secrets"]);
-    let children = children(&instance, &permissions, &operator());
+    let children = children(instance, &permissions, &operator());
     let objects: Vec<&Object> = children.iter().filter(is_of_roles).collect();
     let text: Vec<String> = objects.iter().map(|object| serde_saphyr::to_string(&object.value).unwrap()).collect();
-    compare(&text.join("---\n"));
+    compare(path, &text.join("---\n"));
 
     // The operator may hand all of it on.
     for object in &objects {
-        assert_eq!(make(&client, object).await, Ok(()), "{}", object.key);
+        assert_eq!(make(client, object).await, Ok(()), "{}", object.key);
     }
-    let engine = account("portal-system", "portal-golden");
-    for place in ["portal-system", "golden", "default"] {
-        let mut expected = abilities(cluster, &account("default", "somebody"), place);
-        for role in objects.iter().filter(|object| matches!(object.key.kind, Kind::ClusterRole | Kind::Role)) {
-            if role.key.namespace.as_deref().is_none_or(|namespace| namespace == place) {
-                expected.extend(given(&role.value));
+    // Each account has what its own roles give, and nothing of those of the others.
+    for engine in instance.engines() {
+        for place in ["portal-system", "golden", "default"] {
+            let mut expected = abilities(cluster, &account("default", "somebody"), place);
+            let roles = objects.iter().filter(|object| matches!(object.key.kind, Kind::ClusterRole | Kind::Role));
+            for role in roles.filter(|role| role.key.name == engine.name) {
+                if role.key.namespace.as_deref().is_none_or(|namespace| namespace == place) {
+                    expected.extend(given(&role.value));
+                }
             }
+            let what = format!("what {} may do in {place}", engine.name);
+            let account = account("portal-system", &engine.name);
+            super::eventually(&what, || abilities(cluster, &account, place) == expected);
         }
-        let what = format!("what it may do in {place}");
-        super::eventually(&what, || abilities(cluster, &engine, place) == expected);
     }
 }
 
@@ -144,8 +160,8 @@ fn abilities(cluster: &Cluster, account: &str, namespace: &str) -> Abilities {
 }
 
 #[track_caller]
-fn compare(text: &str) {
-    let path = repository().join(ROLES);
+fn compare(file: &str, text: &str) {
+    let path = repository().join(file);
     if std::env::var_os("PORTAL_UPDATE").is_some() {
         return std::fs::write(path, text).unwrap();
     }
@@ -153,6 +169,6 @@ fn compare(text: &str) {
     let differs = committed.lines().zip(text.lines()).find(|(one, other)| one != other);
     assert!(
         committed == text,
-        "{ROLES} is not what the rules lead to, beginning with {differs:?}: run PORTAL_UPDATE=1 make test SUITE=core"
+        "{file} is not what the rules lead to, beginning with {differs:?}: run PORTAL_UPDATE=1 make test SUITE=core"
     );
 }

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use fastrand::Rng;
 use futures_util::future::join_all;
 use k8s_openapi::api::core::v1::{ConfigMap, Pod};
+use k8s_openapi::api::rbac::v1::ClusterRole;
 use kube::api::{DeleteParams, DynamicObject, ListParams, Patch, PatchParams, PostParams};
 use kube::{Api, ResourceExt as _};
 use portal_operator::names::{INSTANCE_LABEL, PAUSED};
@@ -20,7 +21,7 @@ use super::invariants::Watcher;
 use super::stage::{CHILDREN, Kinds, LONG, Operator, Stage, ageless, work};
 
 /// What somebody may ask for. From each the way leads to a ready instance.
-const SPECS: [&str; 8] = [
+const SPECS: [&str; 11] = [
     r#"{}"#,
     r#"{ "mode": "split" }"#,
     r#"{ "image": "registry.example/portal:v2" }"#,
@@ -29,10 +30,22 @@ const SPECS: [&str; 8] = [
     r#"{ "admission": { "port": 9443 }, "networkPolicy": true }"#,
     r#"{ "admission": { "maxEnforcement": "warn", "excludeNamespaces": ["legacy"] } }"#,
     r#"{ "pods": { "labels": { "tier": "policy" } }, "scheduling": { "spread": "Required" } }"#,
+    r#"{ "mode": "split", "audit": { "enabled": true, "replicas": 1 } }"#,
+    r#"{ "rbac": { "deniedResources": [{ "group": "", "resource": "services" }] } }"#,
+    r#"{ "rbac": { "mode": "Manual" } }"#,
 ];
 
 /// Kinds that rules are about.
 const JUDGED: [(&str, &str); 3] = [("", "Service"), ("apps", "Deployment"), ("networking.k8s.io", "Ingress")];
+
+/// What rules may ask for beside the object that they judge. The ceiling does not always have the third, and nobody has the last.
+const LOOKED_UP: [&str; 5] = [
+    "",
+    " && len(cluster.services.list(metadata.namespace)) > 100",
+    " && len(cluster.endpoints.list(metadata.namespace)) > 100",
+    " && len(cluster.certificatesigningrequests.list()) > 100",
+    " && len(cluster.secrets.list(metadata.namespace)) > 100",
+];
 
 /// How many histories there are at a time.
 const AT_ONCE: usize = 5;
@@ -79,7 +92,10 @@ impl History {
         match self.random.u32(..if self.is_fair { 12 } else { 20 }) {
             0..5 => self.apply(stage).await,
             5..8 => self.rule(stage).await,
-            8 => self.pause(stage, true).await,
+            8 => match self.random.bool() {
+                true => self.pause(stage, true).await,
+                false => raise_ceiling(stage, self.random.bool()).await,
+            },
             9 | 10 => self.pause(stage, false).await,
             11 => {
                 stage.delete_instance(&self.name, self.random.bool()).await;
@@ -100,10 +116,11 @@ impl History {
             let _ = api.delete(&name, &DeleteParams::default()).await;
             return;
         }
+        let expression = format!("'bad' in metadata.labels{}", LOOKED_UP[self.random.usize(..LOOKED_UP.len())]);
         let rule = json!({
             "apiVersion": "portal.io/v1alpha1", "kind": "PortalClusterRule",
             "metadata": { "name": name, "labels": { "served-by": self.name } },
-            "spec": { "match": { "gvk": [{ "group": group, "kind": kind }] }, "rule": "'bad' in metadata.labels" },
+            "spec": { "match": { "gvk": [{ "group": group, "kind": kind }] }, "rule": expression },
         });
         let parameters = PatchParams::apply("user").force();
         let _ = api.patch(&name, &parameters, &Patch::Apply(rule)).await;
@@ -260,6 +277,19 @@ async fn check(stage: &Arc<Stage>, operators: &mut Operators, seeds: &[u64]) {
         stage.expect(&history.name, expected, &operators.all()).await;
         stage.expect(&twin, expected, &operators.all()).await;
     }
+    // What nobody needs any more stays for a while.
+    for history in &histories {
+        let deadline = Instant::now() + LONG;
+        while rights(stage, &history.name).await != rights(stage, &twin_of(&history.name)).await {
+            assert!(
+                Instant::now() < deadline,
+                "{} with {} keeps other rights than a fresh one",
+                history.name,
+                history.spec
+            );
+            sleep(Duration::from_secs(1)).await;
+        }
+    }
     stage.assert_quiet(&operators.all()).await;
     for history in &histories {
         let twin = twin_of(&history.name);
@@ -280,6 +310,31 @@ async fn check(stage: &Arc<Stage>, operators: &mut Operators, seeds: &[u64]) {
     for name in names.iter().chain(&twins) {
         stage.expect(name, "gone", &operators.all()).await;
     }
+}
+
+/// Somebody lets rules read what the ceiling that is installed does not have, or takes that back.
+async fn raise_ceiling(stage: &Stage, is_higher: bool) {
+    let api: Api<ClusterRole> = Api::all(stage.client.clone());
+    let name = "portal-ceiling-more";
+    if !is_higher {
+        let _ = api.delete(name, &DeleteParams::default()).await;
+        return;
+    }
+    let role = json!({
+        "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole",
+        "metadata": { "name": name, "labels": { "rbac.portal.io/aggregate-to-ceiling": "true" } },
+        "rules": [{
+            "apiGroups": ["certificates.k8s.io"], "resources": ["certificatesigningrequests"],
+            "verbs": ["get", "list", "watch"],
+        }],
+    });
+    api.patch(name, &PatchParams::apply("user").force(), &Patch::Apply(role)).await.unwrap();
+}
+
+/// The roles of an instance, without what differs between two that are the same.
+async fn rights(stage: &Stage, name: &str) -> Vec<(String, Value)> {
+    let is_role = |key: &String| key.contains("Role");
+    stage.state(name).await.into_iter().filter(|(key, _)| is_role(key)).collect()
 }
 
 /// Somebody adds a condition by which no request is sent any more.

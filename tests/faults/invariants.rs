@@ -7,12 +7,15 @@ use std::time::Duration;
 use futures_util::StreamExt as _;
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::ConfigMap;
+use k8s_openapi::api::rbac::v1::PolicyRule;
 use kube::api::{DynamicObject, ListParams, PostParams, WatchEvent, WatchParams};
 use kube::{Api, Client};
 use portal_core::webhook::SPARED_NAMESPACES;
 use portal_operator::desired::is_enforcing;
 use portal_operator::names::{INSTANCE_LABEL, OPERATOR, account};
 use portal_operator::object::{Kind, Object};
+use portal_operator::permissions::beside_base;
+use portal_operator::rights::in_ceiling;
 use portal_test_kit::fault_proxy::Verb;
 use serde_json::{Value, json};
 use tokio::task::JoinSet;
@@ -45,7 +48,8 @@ impl Watcher {
     /// Begins to look on. In the namespaces of these instances no request may fail.
     pub(super) fn start(stage: &Arc<Stage>, served: &[String]) -> Watcher {
         let (mut tasks, found) = (JoinSet::new(), Found::default());
-        tasks.spawn(watch(Arc::clone(stage), found.clone()));
+        tasks.spawn(watch(Arc::clone(stage), Kind::ValidatingWebhookConfiguration, found.clone()));
+        tasks.spawn(watch(Arc::clone(stage), Kind::ClusterRole, found.clone()));
         let spared = ["kube-system", NAMESPACE, "portal-operator"].map(str::to_owned);
         let places: Vec<String> = spared.into_iter().chain(served.iter().map(|name| work(name))).collect();
         tasks.spawn(request(stage.client.clone(), places, found.clone()));
@@ -78,9 +82,16 @@ async fn request(client: Client, places: Vec<String>, found: Found) {
     }
 }
 
-/// Looks at every version of every configuration.
-async fn watch(stage: Arc<Stage>, found: Found) {
-    let api = Kinds(Kind::ValidatingWebhookConfiguration).api(&stage.client);
+/// Looks at every version of every object of a kind: configurations, or roles.
+async fn watch(stage: Arc<Stage>, kind: Kind, found: Found) {
+    let api = Kinds(kind).api(&stage.client);
+    let look = |stage: &Stage, object: DynamicObject, enforcing: &mut BTreeSet<String>, found: &Found| {
+        let object = Object::from_value(kind, serde_json::to_value(object).unwrap());
+        match kind {
+            Kind::ClusterRole => look_at_role(&object, found),
+            _ => look(stage, &object, enforcing, found),
+        }
+    };
     let mut enforcing = BTreeSet::new();
     loop {
         let list = api.list(&ListParams::default()).await.unwrap();
@@ -104,12 +115,28 @@ async fn watch(stage: Arc<Stage>, found: Found) {
     }
 }
 
-fn look(stage: &Stage, object: DynamicObject, enforcing: &mut BTreeSet<String>, found: &Found) {
-    let object = Object::from_value(Kind::ValidatingWebhookConfiguration, serde_json::to_value(object).unwrap());
+/// An engine may do what every engine may, and read what is in the ceiling.
+fn look_at_role(role: &Object, found: &Found) {
+    if role.label(INSTANCE_LABEL).is_none() {
+        return;
+    }
+    found.looked();
+    let rules: Vec<PolicyRule> = serde_json::from_value(role.value["rules"].clone()).unwrap_or_default();
+    for (permission, _) in rules.iter().flat_map(|rule| beside_base(rule, None, NAMESPACE)) {
+        let is_added = permission.resource == "certificatesigningrequests";
+        if !in_ceiling(&permission) && !is_added {
+            found.wrong(format!("{} may {} {}", role.key, permission.verb, permission.name()));
+        }
+    }
+    if serde_json::to_string(&rules).unwrap().contains('*') {
+        found.wrong(format!("{} has a star: {rules:?}", role.key));
+    }
+}
+
+fn look(stage: &Stage, object: &Object, enforcing: &mut BTreeSet<String>, found: &Found) {
     let Some(name) = object.label(INSTANCE_LABEL).map(str::to_owned) else { return };
     found.looked();
-    if is_enforcing(&object, &name) && enforcing.insert(object.uid().to_owned()) && !has_answered(stage, &object, &name)
-    {
+    if is_enforcing(object, &name) && enforcing.insert(object.uid().to_owned()) && !has_answered(stage, object, &name) {
         found.wrong(format!("{} enforces before the probe was answered", object.key));
     }
     for entry in object.value["webhooks"].as_array().into_iter().flatten() {

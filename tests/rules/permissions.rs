@@ -94,6 +94,40 @@ fn the_bounds_of_an_instance_count() {
 }
 
 #[test]
+fn in_split_mode_each_layer_has_its_own() {
+    let instance =
+        b"apiVersion: portal.io/v1alpha1\nkind: PortalInstance\nmetadata: {name: team}\nspec:\n  mode: split\n  \
+                     audit: {enabled: true}\n";
+    check(
+        &["--instance", "FOLDER/instance.yaml"],
+        &[("instance.yaml", instance)],
+        expect![[r#"
+        instance team: what its engine is granted because of 4 rules
+
+        in the whole cluster (ClusterRole portal-team)
+          get, list, watch   pods                                     no-latest, services-have-pods
+          get, list, watch   podtemplates                             no-latest
+          get, list, watch   replicationcontrollers                   no-latest
+          get, list, watch   serviceaccounts                          tokens
+          get, list, watch   services                                 services-have-pods
+          get, list, watch   daemonsets.apps                          no-latest
+          get, list, watch   deployments.apps                         no-latest
+          get, list, watch   replicasets.apps                         no-latest
+          get, list, watch   statefulsets.apps                        no-latest
+          get, list, watch   cronjobs.batch                           no-latest
+          get, list, watch   jobs.batch                               no-latest
+          get, list, watch   ingresses.networking.k8s.io              certificates
+
+        not granted
+          list               leases.coordination.k8s.io in shop       certificates: above the ceiling: apply a ClusterRole with the label rbac.portal.io/aggregate-to-ceiling=true
+          get, list, watch   secrets                                  tokens: refused by default: name it in `rbac.allowedResources` of the instance, and raise the ceiling
+
+        what every engine may do, whatever its rules say: portal generate roles --account ACCOUNT
+    "#]],
+    );
+}
+
+#[test]
 fn programs_get_every_rule_by_name() {
     check(
         &["--output", "json"],

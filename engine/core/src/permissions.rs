@@ -133,12 +133,10 @@ pub struct Roles {
     pub binding: RoleBinding,
 }
 
-/// The roles for the accounts of these names, in the namespace of an instance's engine. It writes the reports of an API group, if it writes
-/// any.
-pub fn roles(instance: &str, namespace: &str, accounts: &[&str], reports: Option<&str>) -> Roles {
-    let name = configuration_name(instance);
+/// The roles of this name for an account, in the namespace of an instance's engine. It writes the reports of an API group, if it writes any.
+pub fn roles(instance: &str, name: &str, namespace: &str, account: &str, reports: Option<&str>) -> Roles {
     let metadata = |namespace: Option<&str>| ObjectMeta {
-        name: Some(name.clone()),
+        name: Some(name.to_owned()),
         namespace: namespace.map(str::to_owned),
         labels: Some(BTreeMap::from([("portal.io/instance".to_owned(), instance.to_owned())])),
         ..ObjectMeta::default()
@@ -151,15 +149,15 @@ pub fn roles(instance: &str, namespace: &str, accounts: &[&str], reports: Option
     let role_ref = |kind: &str| RoleRef {
         api_group: "rbac.authorization.k8s.io".to_owned(),
         kind: kind.to_owned(),
-        name: name.clone(),
+        name: name.to_owned(),
     };
-    let subject = |account: &&str| Subject {
+    let subject = Subject {
         kind: "ServiceAccount".to_owned(),
-        name: (*account).to_owned(),
+        name: account.to_owned(),
         namespace: Some(namespace.to_owned()),
         ..Subject::default()
     };
-    let subjects = || Some(accounts.iter().map(subject).collect());
+    let subjects = || Some(vec![subject.clone()]);
     Roles {
         cluster_role: ClusterRole { metadata: metadata(None), rules: rules(false), aggregation_rule: None },
         cluster_binding: ClusterRoleBinding {
@@ -193,18 +191,19 @@ mod tests {
 
     #[test]
     fn roles_hold_the_table_and_nothing_else() {
-        let roles = roles("canary", "portal-system", &["engine", "other"], None);
+        let roles = roles("canary", "portal-canary-audit", "portal-system", "engine", None);
         let cluster = roles.cluster_role.rules.unwrap();
         let own = roles.role.rules.unwrap();
         assert_eq!(cluster.len() + own.len(), BASE.len());
-        let with_reports = super::roles("canary", "portal-system", &["engine"], Some("openreports.io"));
+        let with_reports = super::roles("canary", "portal-canary", "portal-system", "engine", Some("openreports.io"));
         assert_eq!(with_reports.cluster_role.rules.unwrap().len(), cluster.len() + 2);
         let named: Vec<_> = cluster.iter().filter_map(|rule| rule.resource_names.as_ref()).collect();
         assert_eq!(named, [&["portal-canary"]]);
         assert_eq!(roles.role.metadata.namespace.as_deref(), Some("portal-system"));
+        assert_eq!(roles.cluster_role.metadata.name.as_deref(), Some("portal-canary-audit"));
         for subjects in [roles.cluster_binding.subjects, roles.binding.subjects] {
             let names: Vec<String> = subjects.unwrap().into_iter().map(|subject| subject.name).collect();
-            assert_eq!(names, ["engine", "other"]);
+            assert_eq!(names, ["engine"]);
         }
     }
 }

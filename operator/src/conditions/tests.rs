@@ -235,9 +235,13 @@ fn what_somebody_has_to_do_is_stalled() {
         scene.instance["spec"]["admission"] = json!({ "hostNetwork": true });
         check(scene, &stalled("HostNetworkForbidden"));
     }
-    for layer in ["network", "actions"] {
+    for (layer, spec) in [
+        ("network", json!({ "enabled": true })),
+        ("actions", json!({ "enabled": true, "allowed": ["evict"] })),
+        ("actions", json!({ "enabled": true, "allowed": ["evict"], "namespaced": true })),
+    ] {
         let mut scene = good();
-        scene.instance["spec"][layer] = json!({ "enabled": true });
+        scene.instance["spec"][layer] = spec;
         check(scene, &stalled("LayerNotAvailable"));
     }
     let change = |findings: &mut Findings| findings.lacks_cert_manager = true;

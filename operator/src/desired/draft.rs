@@ -12,7 +12,7 @@ use crate::{
     instance::Instance,
     names::configuration_name,
     object::{Key, Kind, Object},
-    observed::{Failure, Observed},
+    observed::{Failure, NOT_ALLOWED, Observed},
     plan::{Plan, Step},
 };
 
@@ -186,7 +186,11 @@ impl<'a> Draft<'a> {
             && let Some(place) = self.steps.iter().position(|step| step.subject() == failure.subject)
         {
             self.moments.push(failure.until);
-            self.steps.truncate(place);
+            // Of a right that the API server does not let us hand on nothing else depends.
+            match self.steps[place].grants() && failure.reason == NOT_ALLOWED {
+                true => drop(self.steps.remove(place)),
+                false => self.steps.truncate(place),
+            }
             is_held_up = true;
         }
         if self.steps.iter().any(|step| !step.is_write()) {

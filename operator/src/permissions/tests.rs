@@ -3,6 +3,7 @@
 use expect_test::expect;
 use portal_core::{
     kinds::Kinds,
+    layers::Layers,
     manifest::Manifest,
     rule::{file, source::Origin},
 };
@@ -10,10 +11,16 @@ use serde_json::json;
 
 use super::*;
 use crate::children::tests::instance;
+use crate::instance::Engine;
+use crate::names::COMBINED;
 use crate::needs::{Known, Rules};
 
 /// What these rules need, as objects of the cluster in their first version.
 pub(crate) fn needs(instance: &Instance, text: &str) -> Needs {
+    needs_of(instance, &instance.engines(), text)
+}
+
+fn needs_of(instance: &Instance, engines: &[Engine], text: &str) -> Needs {
     let mut rules = Rules::default();
     rules.set_kinds(Arc::new(Kinds::builtin().clone()));
     let read = file::read(&Manifest::new("rules.yaml", text.as_bytes().to_vec()));
@@ -28,7 +35,7 @@ pub(crate) fn needs(instance: &Instance, text: &str) -> Needs {
     for plural in ["portalclusterrules", "portalrules"] {
         rules.set_listed(plural, &seen, |id| id.namespace.is_some() == (plural == "portalrules"));
     }
-    rules.needs(instance, |_| None).unwrap()
+    rules.needs(instance, engines, |_| None).unwrap()
 }
 
 pub(crate) const RULES: &str = r#"
@@ -68,10 +75,13 @@ fn decide(spec: serde_json::Value, but_for: &[&str]) -> (Instance, Needs, Permis
 
 fn shown(permissions: &Permissions) -> String {
     let mut lines = Vec::new();
-    for namespace in [None].into_iter().chain(permissions.namespaces().into_iter().map(Some)) {
-        for ((group, resource), (verbs, rules)) in permissions.by_resource(namespace) {
-            let place = namespace.unwrap_or("*");
-            lines.push(format!("{place} {group}/{resource} {} {}", Vec::from_iter(verbs).join(","), some_of(rules)));
+    for (layer, granted) in &permissions.granted {
+        let layer = if *layer == COMBINED { String::new() } else { format!("{layer}: ") };
+        for namespace in [None].into_iter().chain(granted.namespaces().into_iter().map(Some)) {
+            for ((group, resource), (verbs, rules)) in granted.by_resource(namespace) {
+                let (place, verbs) = (namespace.unwrap_or("*"), Vec::from_iter(verbs).join(","));
+                lines.push(format!("{layer}{place} {group}/{resource} {verbs} {}", some_of(rules)));
+            }
         }
     }
     let refused =
@@ -137,6 +147,26 @@ fn what_rules_need_is_granted_within_the_bounds() {
             secrets ByDefault"#]],
         ),
         (json!({ "rbac": { "mode": "Manual" } }), &["services"], expect!["services ByHand(Manual)"]),
+        // What only audit reads, admission is not given.
+        (
+            json!({ "mode": "split", "audit": { "enabled": true } }),
+            &["leases"],
+            expect![[r#"
+                admission: * /services get,list,watch services
+                audit: * /pods get,list,watch services
+                audit: * /podtemplates get,list,watch services
+                audit: * /replicationcontrollers get,list,watch services
+                audit: * /serviceaccounts get,list,watch secrets
+                audit: * /services get,list,watch services
+                audit: * apps/daemonsets get,list,watch services
+                audit: * apps/deployments get,list,watch services
+                audit: * apps/replicasets get,list,watch services
+                audit: * apps/statefulsets get,list,watch services
+                audit: * batch/cronjobs get,list,watch services
+                audit: * batch/jobs get,list,watch services
+                leases.coordination.k8s.io AboveCeiling
+                secrets ByDefault"#]],
+        ),
     ] {
         expected.assert_eq(&shown(&decide(spec, but_for).2));
     }
@@ -144,7 +174,7 @@ fn what_rules_need_is_granted_within_the_bounds() {
 
 #[test]
 fn a_rule_that_lacks_something_is_told_what_to_apply() {
-    let by_hand = json!({ "mode": "split", "rbac": { "mode": "Manual" } });
+    let by_hand = json!({ "mode": "split", "audit": { "enabled": true }, "rbac": { "mode": "Manual" } });
     let denied = json!({ "rbac": { "deniedResources": [{ "group": "", "resource": "services" }] } });
     expect![[r#"
         secrets: the engine may not get, list, watch secrets in the whole cluster, which the rule needs; that is granted to nobody by default: allow it by `kubectl patch portalinstance default --type=merge --patch='{"spec":{"rbac":{"allowedResources":[{"group":"","resource":"secrets"}]}}}'`, and apply the role as somebody who may; the rule takes effect by itself then:
@@ -172,31 +202,57 @@ fn a_rule_that_lacks_something_is_told_what_to_apply() {
         ---
         apiVersion: rbac.authorization.k8s.io/v1
         kind: ClusterRole
-        metadata: {name: portal-granted-default-services}
+        metadata: {name: portal-granted-default-admission-services}
         rules:
         - {apiGroups: [""], resources: ["services"], verbs: [get, list, watch]}
         ---
         apiVersion: rbac.authorization.k8s.io/v1
         kind: ClusterRoleBinding
-        metadata: {name: portal-granted-default-services}
-        roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: portal-granted-default-services}
+        metadata: {name: portal-granted-default-admission-services}
+        roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: portal-granted-default-admission-services}
         subjects:
         - {kind: ServiceAccount, name: portal-default-admission, namespace: portal-system}
+        ---
+        apiVersion: rbac.authorization.k8s.io/v1
+        kind: ClusterRole
+        metadata: {name: portal-granted-default-audit-services}
+        rules:
+        - {apiGroups: [""], resources: ["services"], verbs: [get, list, watch]}
+        ---
+        apiVersion: rbac.authorization.k8s.io/v1
+        kind: ClusterRoleBinding
+        metadata: {name: portal-granted-default-audit-services}
+        roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: portal-granted-default-audit-services}
+        subjects:
+        - {kind: ServiceAccount, name: portal-default-audit, namespace: portal-system}
 
         shop/own: the engine may not list leases.coordination.k8s.io in namespace shop, which the rule needs; `rbac.mode` of PortalInstance default is Manual: somebody else grants it; the rule takes effect by itself then:
         ---
         apiVersion: rbac.authorization.k8s.io/v1
         kind: Role
-        metadata: {name: portal-granted-default-shop-own, namespace: shop}
+        metadata: {name: portal-granted-default-admission-shop-own, namespace: shop}
         rules:
         - {apiGroups: ["coordination.k8s.io"], resources: ["leases"], verbs: [list]}
         ---
         apiVersion: rbac.authorization.k8s.io/v1
         kind: RoleBinding
-        metadata: {name: portal-granted-default-shop-own, namespace: shop}
-        roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: portal-granted-default-shop-own}
+        metadata: {name: portal-granted-default-admission-shop-own, namespace: shop}
+        roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: portal-granted-default-admission-shop-own}
         subjects:
         - {kind: ServiceAccount, name: portal-default-admission, namespace: portal-system}
+        ---
+        apiVersion: rbac.authorization.k8s.io/v1
+        kind: Role
+        metadata: {name: portal-granted-default-audit-shop-own, namespace: shop}
+        rules:
+        - {apiGroups: ["coordination.k8s.io"], resources: ["leases"], verbs: [list]}
+        ---
+        apiVersion: rbac.authorization.k8s.io/v1
+        kind: RoleBinding
+        metadata: {name: portal-granted-default-audit-shop-own, namespace: shop}
+        roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: portal-granted-default-audit-shop-own}
+        subjects:
+        - {kind: ServiceAccount, name: portal-default-audit, namespace: portal-system}
     "#]].assert_eq(&told(by_hand, &["services", "leases"]));
     expect![[r#"
         secrets: the engine may not get, list, watch secrets in the whole cluster, which the rule needs; that is granted to nobody by default: allow it by `kubectl patch portalinstance default --type=merge --patch='{"spec":{"rbac":{"allowedResources":[{"group":"","resource":"secrets"}]}}}'`, and apply the role as somebody who may; the rule takes effect by itself then:
@@ -218,13 +274,83 @@ fn what_is_needed_no_more_stays_for_a_while_and_what_nobody_knows_is_not_decided
     let before = held(&needs, &[]);
     let now: Timestamp = "2027-01-01T00:00:00Z".parse().unwrap();
     let mut memory = crate::observed::Memory::default();
-    memory.needs(&needs, now);
-    let nothing = Needs::default();
-    memory.needs(&nothing, now + SignedDuration::from_secs(80));
+    let mut observed = crate::observed::Observed::nothing(now, std::time::Duration::ZERO);
+    memory.needs(&needs, &instance, &observed);
+    let nothing = self::needs(&instance, "");
+    observed.now = now + SignedDuration::from_secs(80);
+    memory.needs(&nothing, &instance, &observed);
     let permissions = Permissions::decide(&instance, &nothing, &before, &memory.needed);
-    assert!(permissions.granted.keys().any(|(permission, _)| permission.resource == "services"));
+    assert!(permissions.of(COMBINED).0.keys().any(|(permission, _)| permission.resource == "services"));
     assert!(permissions.refused.is_empty() && !permissions.is_incomplete);
-    memory.needs(&nothing, now + SignedDuration::from_secs(100));
+    observed.now = now + SignedDuration::from_secs(100);
+    memory.needs(&nothing, &instance, &observed);
     assert_eq!(memory.needed, BTreeMap::new());
     assert!(Permissions::decide(&instance, &needs, &Held::new(), &memory.needed).is_incomplete);
+}
+
+#[test]
+fn rules_of_a_namespace_act_only_if_the_instance_says_so() {
+    const ACTING: &str = r#"
+apiVersion: portal.io/v1alpha1
+kind: PortalRule
+metadata: {name: own, namespace: shop}
+spec:
+  match: {gvk: [{kind: Pod}]}
+  rule: container.securityContext.privileged == true
+  actions: [{type: evict}]
+---
+apiVersion: portal.io/v1alpha1
+kind: PortalClusterRule
+metadata: {name: all}
+spec:
+  match: {gvk: [{kind: Pod}]}
+  rule: container.securityContext.privileged == true
+  actions: [{type: label, key: bad, value: "yes"}]
+"#;
+    let on = json!({ "enabled": true, "allowed": ["evict", "label"] });
+    let on_in_namespaces = json!({ "enabled": true, "allowed": ["evict", "label"], "namespaced": true });
+    // As if the layer existed, and as it is.
+    for (actions, layers, expected) in [
+        (
+            on.clone(),
+            Layers::ALL,
+            expect![[r#"
+                * /pods get,list,patch,watch all
+                * /podtemplates get,list,patch,watch all
+                * /replicationcontrollers get,list,patch,watch all
+                * apps/daemonsets get,list,patch,watch all
+                * apps/deployments get,list,patch,watch all
+                * apps/replicasets get,list,patch,watch all
+                * apps/statefulsets get,list,patch,watch all
+                * batch/cronjobs get,list,patch,watch all
+                * batch/jobs get,list,patch,watch all
+                pods/eviction NamespacedAction"#]],
+        ),
+        (
+            on_in_namespaces.clone(),
+            Layers::ALL,
+            expect![[r#"
+                * /pods get,list,patch,watch all
+                * /podtemplates get,list,patch,watch all
+                * /replicationcontrollers get,list,patch,watch all
+                * apps/daemonsets get,list,patch,watch all
+                * apps/deployments get,list,patch,watch all
+                * apps/replicasets get,list,patch,watch all
+                * apps/statefulsets get,list,patch,watch all
+                * batch/cronjobs get,list,patch,watch all
+                * batch/jobs get,list,patch,watch all
+                shop /pods/eviction create shop/own"#]],
+        ),
+        (on, Layers { admission: true, ..Layers::default() }, expect![""]),
+        (on_in_namespaces, Layers { admission: true, ..Layers::default() }, expect![""]),
+    ] {
+        let instance = instance(json!({ "actions": actions }));
+        let engine = Engine { layers, ..instance.engines().remove(0) };
+        let needs = needs_of(&instance, &[engine], ACTING);
+        let permissions = Permissions::decide(&instance, &needs, &held(&needs, &[]), &BTreeMap::new());
+        expected.assert_eq(&shown(&permissions));
+        let told = Verdicts::new(&instance, &needs, &permissions).denied;
+        let is_told = told.values().any(|told| told.contains("set `actions.namespaced: true` there"));
+        assert_eq!(is_told, permissions.refused.values().any(|(refusal, _)| *refusal == Refusal::NamespacedAction));
+    }
 }

@@ -8,13 +8,13 @@ use portal_crds::RbacMode;
 use serde_json::{Value, json};
 
 use super::{Need, Refusal};
-use crate::{instance::Instance, rights::AGGREGATE_LABEL};
+use crate::{instance::Instance, names, needs::Needs, rights::AGGREGATE_LABEL};
 
 /// Verbs by group and plural.
 type Resources<'a> = BTreeMap<(&'a str, &'a str), BTreeSet<&'a str>>;
 
 /// What is told of a rule that lacks this.
-pub(super) fn told(instance: &Instance, rule: &RuleId, lacks: &[(&Need, Refusal)]) -> String {
+pub(super) fn told(instance: &Instance, needs: &Needs, rule: &RuleId, lacks: &[(&Need, Refusal)]) -> String {
     let of = |is_meant: fn(Refusal) -> bool| lacks.iter().filter(move |(_, refusal)| is_meant(*refusal));
     let mut sentences =
         vec![format!("the engine may not {}, which the rule needs", words(lacks.iter().map(|(need, _)| *need)))];
@@ -24,6 +24,12 @@ pub(super) fn told(instance: &Instance, rule: &RuleId, lacks: &[(&Need, Refusal)
         let denied = Vec::from_iter(denied).join(", ");
         sentences.push(format!(
             "`rbac.deniedResources` of PortalInstance {} names {denied}: take it out there",
+            instance.name
+        ));
+    }
+    if of(|refusal| refusal == Refusal::NamespacedAction).next().is_some() {
+        sentences.push(format!(
+            "PortalInstance {} lets PortalRules have no actions: set `actions.namespaced: true` there, or take the actions out of the rule",
             instance.name
         ));
     }
@@ -47,17 +53,19 @@ pub(super) fn told(instance: &Instance, rule: &RuleId, lacks: &[(&Need, Refusal)
         manifests.push_str(&ceiling(rule, &above));
     }
     let by_hand = of(|refusal| matches!(refusal, Refusal::ByHand(_)));
-    let mut places: BTreeMap<Option<&str>, Vec<&Need>> = BTreeMap::new();
+    let mut places: BTreeMap<(Option<&str>, &str), Vec<&Need>> = BTreeMap::new();
     for (need, refusal) in by_hand {
-        places.entry(need.1.as_deref()).or_default().push(need);
+        for layer in needs.layers_of(need) {
+            places.entry((need.1.as_deref(), layer)).or_default().push(need);
+        }
         let mode = if *refusal == Refusal::ByHand(RbacMode::Manual) { "Manual" } else { "Audit" };
         let sentence = format!("`rbac.mode` of PortalInstance {} is {mode}: somebody else grants it", instance.name);
         if !sentences.contains(&sentence) {
             sentences.push(sentence);
         }
     }
-    for (namespace, needs) in places {
-        manifests.push_str(&role(instance, rule, namespace, &resources(needs.into_iter())));
+    for ((namespace, layer), needs) in places {
+        manifests.push_str(&role(instance, layer, rule, namespace, &resources(needs.into_iter())));
     }
     let end = if manifests.is_empty() { "" } else { "; the rule takes effect by itself then:\n" };
     format!("{}{end}{manifests}", sentences.join("; "))
@@ -111,23 +119,22 @@ fn ceiling(rule: &RuleId, resources: &Resources<'_>) -> String {
     text
 }
 
-/// A role for the engine and its binding.
-fn role(instance: &Instance, rule: &RuleId, namespace: Option<&str>, resources: &Resources<'_>) -> String {
+/// A role for a set of pods and its binding.
+fn role(instance: &Instance, layer: &str, rule: &RuleId, namespace: Option<&str>, resources: &Resources<'_>) -> String {
     let prefix = if namespace.is_some() { "" } else { "Cluster" };
     let place = namespace.map(|name| format!(", namespace: {name}")).unwrap_or_default();
-    let name = format!("portal-granted-{}-{}", instance.name, name_of(rule));
+    let account = names::engine(&instance.name, layer);
+    let name = format!("portal-granted-{}-{}", account.trim_start_matches("portal-"), name_of(rule));
     let head = "---\napiVersion: rbac.authorization.k8s.io/v1\nkind:";
     let mut text = format!("{head} {prefix}Role\nmetadata: {{name: {name}{place}}}\n");
     rules(&mut text, resources);
     let _ = writeln!(
         text,
         "{head} {prefix}RoleBinding\nmetadata: {{name: {name}{place}}}\n\
-         roleRef: {{apiGroup: rbac.authorization.k8s.io, kind: {prefix}Role, name: {name}}}\nsubjects:"
+         roleRef: {{apiGroup: rbac.authorization.k8s.io, kind: {prefix}Role, name: {name}}}\nsubjects:\n\
+         - {{kind: ServiceAccount, name: {account}, namespace: {}}}",
+        instance.namespace(),
     );
-    for engine in instance.engines() {
-        let namespace = instance.namespace();
-        let _ = writeln!(text, "- {{kind: ServiceAccount, name: {}, namespace: {namespace}}}", engine.name);
-    }
     text
 }
 

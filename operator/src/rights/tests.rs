@@ -95,7 +95,7 @@ fn the_operator_holds_all_that_it_gives_to_engines() {
     let held_in_cluster = grants(&in_cluster());
     let given = [own_rules(Place::EngineNamespace), engine_rules(Place::EngineNamespace)].concat();
     let held_there: BTreeSet<_> = held_in_cluster.union(&grants(&given)).cloned().collect();
-    let roles = permissions::roles("canary", "portal-system", &["portal-canary"], None);
+    let roles = permissions::roles("canary", "portal-canary", "portal-system", "portal-canary", None);
     let cluster = grants(&roles.cluster_role.rules.unwrap());
     let there = grants(&roles.role.rules.unwrap());
     assert_eq!(cluster.difference(&held_in_cluster).collect::<Vec<_>>(), Vec::<&(String, String, String)>::new());

@@ -1,7 +1,7 @@
 //! Histories: whatever users, other programs and the network do, in any order, and operators whose views are late, old or twofold. At the end
 //! all is as it should be, nothing further is written, and on the way nobody was locked out.
 
-mod events;
+pub(super) mod events;
 
 use portal_test_kit::share::seeds;
 use serde_json::{Value, json};
@@ -147,7 +147,7 @@ fn differ(scene: &Scene) {
 }
 
 /// What the condition `Ready` of an instance may be in the end, by what is there.
-fn expected(world: &World, name: &str) -> Vec<(&'static str, &'static str)> {
+pub(super) fn expected(world: &World, name: &str) -> Vec<(&'static str, &'static str)> {
     let Some(object) = world.get(&Key::cluster(Kind::PortalInstance, name)) else { return vec![("gone", "")] };
     let instance = Instance::try_from(&*object).unwrap();
     let spec = &instance.spec;
@@ -190,7 +190,7 @@ fn expected(world: &World, name: &str) -> Vec<(&'static str, &'static str)> {
 
 impl Scene {
     /// Time goes by while views are late, old or twofold.
-    fn run_badly(&mut self, seconds: Time) {
+    pub(super) fn run_badly(&mut self, seconds: Time) {
         let end = self.world().elapsed + seconds;
         loop {
             for number in 0..self.processes.len() {
@@ -229,7 +229,7 @@ impl Scene {
     }
 
     /// Everything comes to rest: the network is good, and everybody hears of everything.
-    fn calm(&mut self) {
+    pub(super) fn calm(&mut self) {
         let fails_one_in = self.fails_one_in.take();
         self.cut_off.clear();
         for process in &mut self.processes {

@@ -1,25 +1,26 @@
 //! What must be true after every request of an operator and after everything that anybody does: nobody is locked out, and nothing is touched
 //! that is not ours.
 
+pub(super) mod rights;
+
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use k8s_openapi::ByteString;
-use portal_core::{permissions, webhook::SPARED_NAMESPACES};
+use portal_core::webhook::SPARED_NAMESPACES;
 use portal_crds::CertificateSource;
 use serde_json::Value;
 
 use super::{
     controllers::is_ready,
     trust,
-    world::{Time, World, rights_of},
+    world::{Time, World},
 };
 use crate::{
     desired::{is_enforcing, mounted_secret},
     instance::Instance,
     names::{INSTANCE_LABEL, MANAGED_BY, account, dns_names},
     object::{Key, Kind, Object},
-    permissions::{Need, has_everybody},
     probe::Answer,
     request::Request,
 };
@@ -60,6 +61,9 @@ impl World {
         }
         if matches!(key.kind, Kind::ClusterRole | Kind::Role) {
             self.check_role(&key, before.map(|before| &**before), after);
+        }
+        if matches!(key.kind, Kind::ClusterRoleBinding | Kind::RoleBinding) {
+            self.check_binding(&key, after);
         }
         let Some(after) = after else { return };
         for label in after.value["metadata"]["labels"].as_object().into_iter().flatten().map(|(label, _)| label) {
@@ -128,49 +132,6 @@ impl World {
         }
     }
 
-    /// A role follows the rules: it is given nothing that no rule needs, and what rules need is not taken away while it may be given.
-    fn check_role(&self, key: &Key, before: Option<&Object>, after: Option<&Object>) {
-        let name = key.name.trim_start_matches("portal-");
-        let Some(believed) = self.believed.get(name) else { return };
-        let instance = self.get(&Key::cluster(Kind::PortalInstance, name));
-        let Some(instance) = instance.filter(|found| !found.is_terminating()) else { return };
-        let instance = Instance::try_from(&*instance).expect("an instance can be read");
-        let rights = |role: Option<&Object>| role.map(rights_of).unwrap_or_default();
-        let surplus = rights(after)
-            .into_iter()
-            .find(|right| !is_base(right) && !believed.needed.contains(right) && !believed.lately.contains(right));
-        if let Some(surplus) = surplus {
-            self.fail(&format!("{key} is given {surplus:?}, which no rule needs"));
-        }
-        let Some(needs) = self.rules.needs(&instance, |key| self.objects.get(key).map(|found| &**found)) else {
-            return;
-        };
-        let others = self.roles_of(name).filter(|role| role.key != *key).flat_map(|role| rights_of(role));
-        let others: BTreeSet<Need> = others.collect();
-        let has = |rights: &BTreeSet<Need>, need: &Need| {
-            let everywhere = (need.0.clone(), None);
-            [need, &everywhere].into_iter().any(|need| rights.contains(need) || others.contains(need))
-        };
-        let (before, after) = (rights(before), rights(after));
-        // Of a rule that has come or gone since, the operator does not know yet.
-        let needed = needs.grants.keys().filter(|need| believed.needed.contains(need) && self.may_be_given(need));
-        if let Some(lost) = needed.into_iter().find(|need| has(&before, need) && !has(&after, need)) {
-            self.fail(&format!("{key} loses {lost:?}, which a rule needs"));
-        }
-    }
-
-    /// Whether an engine may be given something beyond what every engine has: the operator has it, and it leads to no secrets.
-    fn may_be_given(&self, need: &Need) -> bool {
-        self.holds(need) && !has_everybody(need) && need.0.resource != "secrets"
-    }
-
-    /// The roles of an instance.
-    fn roles_of(&self, name: &str) -> impl Iterator<Item = &Arc<Object>> {
-        self.objects.values().filter(move |object| {
-            matches!(object.key.kind, Kind::ClusterRole | Kind::Role) && object.label(INSTANCE_LABEL) == Some(name)
-        })
-    }
-
     fn check_configuration(&self, before: Option<&Object>, after: &Object) {
         let name = after.label(INSTANCE_LABEL).unwrap_or_default().to_owned();
         let instances: Vec<Instance> =
@@ -233,27 +194,6 @@ impl World {
     pub(super) fn check(&self) {
         if let Some(problem) = self.problem(|_| true).filter(|_| !self.is_harmed) {
             self.fail(&problem);
-        }
-    }
-
-    /// In the end an engine may do what its rules need within the bounds, and nothing else but what every engine may.
-    pub(super) fn check_rights(&self, name: &str) {
-        let instance = self.get(&Key::cluster(Kind::PortalInstance, name)).expect("it is ready");
-        let instance = Instance::try_from(&*instance).expect("it is ready");
-        let Some(needs) = self.rules.needs(&instance, |key| self.objects.get(key).map(|found| &**found)) else {
-            return;
-        };
-        let wanted: BTreeSet<&Need> = needs.grants.keys().filter(|need| self.may_be_given(need)).collect();
-        let is_everywhere = |need: &Need| wanted.contains(&(need.0.clone(), None));
-        let given = self.roles_of(name).flat_map(|role| rights_of(role)).filter(|need| !is_base(need));
-        let given: BTreeSet<Need> = given.collect();
-        let has = |need: &Need| given.contains(need) || (need.1.is_some() && is_everywhere(need));
-        let lacks = wanted.iter().find(|need| !has(need));
-        if let Some(lacks) = lacks {
-            self.fail(&format!("{name} lacks {lacks:?}"));
-        }
-        if let Some(surplus) = given.iter().find(|need| !wanted.contains(need)) {
-            self.fail(&format!("{name} has {surplus:?}, which no rule needs"));
         }
     }
 
@@ -346,13 +286,6 @@ impl World {
 
 /// The version of engines whose image is called `v2`.
 pub(super) const OTHER_VERSION: &str = "0.2.0";
-
-/// Whether every engine has a right, somewhere.
-fn is_base(need: &Need) -> bool {
-    permissions::all().any(|base| {
-        (base.group, base.resource) == (&*need.0.group, &*need.0.resource) && base.verbs.contains(&need.0.verb)
-    })
-}
 
 /// Whether the operator may have made an object.
 fn is_ours(object: &Object) -> bool {

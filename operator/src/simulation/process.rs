@@ -8,15 +8,16 @@ use std::time::Duration;
 use futures_util::FutureExt as _;
 use jiff::{SignedDuration, Timestamp};
 use portal_cluster::metrics::Registry;
+use portal_crds::RbacMode;
 
 use super::world::{Believed, Time, World};
 use crate::{
     certificates::fingerprint,
-    desired::desired,
+    desired::{desired, engines},
     executor::{Error, Executor, Server},
-    instance::Instance,
+    instance::{Engine, Instance},
     metrics::OperatorMetrics,
-    names::MANAGED_BY,
+    names::{MANAGED_BY, engine},
     needs::{Needs, Rules},
     object::{Key, Kind, Object},
     observed::{Memory, Observed},
@@ -48,8 +49,15 @@ pub(super) struct Process {
     needs: BTreeMap<String, Option<KnownNeeds>>,
 }
 
-/// What needs are worked out from: which rules, which version of the instance, and of its ConfigMaps.
-type Basis = (usize, String, i64, Vec<String>);
+/// What needs are worked out from: which rules, which version of the instance and of its ConfigMaps, and which sets of pods there are.
+#[derive(PartialEq)]
+struct Basis {
+    rules: usize,
+    uid: String,
+    generation: i64,
+    config_maps: Vec<String>,
+    engines: Vec<Engine>,
+}
 
 /// Where the requests of a process go, and what happens to them on the way.
 #[derive(Clone)]
@@ -232,15 +240,21 @@ impl Process {
             view::observe(&instance, &self.store, &sources, &operator, times, served, shown, &mut memory);
         let needs = self.needs(&instance, &observed);
         if let Some(needs) = &needs {
-            memory.needs(needs, now);
+            memory.needs(needs, &instance, &observed);
             observed.memory.needed = memory.needed.clone();
-            let asked = needs.grants.keys().chain(memory.needed.keys());
-            observed.held = asked.map(|need| (need.clone(), self.world().holds(need))).collect();
-            let believed = Believed {
-                needed: needs.grants.keys().cloned().collect(),
-                lately: memory.needed.keys().cloned().collect(),
-            };
-            self.desk.world.borrow_mut().believed.insert(name.to_owned(), believed);
+            let asked = needs.grants.keys().chain(memory.needed.keys().map(|(_, need)| need));
+            // Nobody grants anything by hand.
+            let is_auto = instance.spec.rbac.mode == RbacMode::Auto;
+            observed.held = asked.map(|need| (need.clone(), is_auto && self.world().holds(need))).collect();
+            for (layer, grants) in &needs.engines {
+                let lately = memory.needed.keys().filter(|(of, _)| of == layer).map(|(_, need)| need.clone());
+                let believed = Believed {
+                    generation: instance.generation,
+                    needed: grants.keys().cloned().collect(),
+                    lately: lately.collect(),
+                };
+                self.desk.world.borrow_mut().believed.insert(engine(name, layer), believed);
+            }
         }
         let plan = desired(&instance, needs.as_ref(), &observed, &operator);
         self.check_plan(&instance, &plan);
@@ -258,10 +272,17 @@ impl Process {
             let found = observed.get(&Key::namespaced(Kind::ConfigMap, instance.namespace(), name));
             found.map(|found| found.resource_version().to_owned()).unwrap_or_default()
         });
-        let basis = (Rc::as_ptr(&rules) as usize, instance.uid.clone(), instance.generation, config_maps.collect());
+        let engines = engines(instance, observed);
+        let basis = Basis {
+            rules: Rc::as_ptr(&rules) as usize,
+            uid: instance.uid.clone(),
+            generation: instance.generation,
+            config_maps: config_maps.collect(),
+            engines: engines.clone(),
+        };
         let known = self.needs.entry(instance.name.clone()).or_default();
         if known.as_ref().is_none_or(|(_, before, _)| *before != basis) {
-            let needs = rules.needs(instance, |key| observed.get(key));
+            let needs = rules.needs(instance, &engines, |key| observed.get(key));
             *known = Some((rules, basis, needs));
         }
         known.as_ref().and_then(|(_, _, needs)| needs.clone())
@@ -315,6 +336,7 @@ impl Server for Desk {
         let writes = world.writes;
         let answer = world.request(request);
         world.check();
+        world.follow_rights();
         let is_written = world.writes > writes;
         if let Some((left, cut)) = way.cut.as_mut().filter(|_| is_written) {
             *left -= 1;

@@ -15,6 +15,7 @@ use serde_json::{Value, json};
 use super::{
     apply,
     controllers::{Pod, ReplicaSet},
+    rights::Ledger,
     rules::Written,
 };
 use crate::{
@@ -55,8 +56,10 @@ pub(super) struct World {
     /// The rules as they were written, and compiled.
     pub(super) written: Written,
     pub(super) rules: Rc<Rules>,
-    /// What the operator that acts believes the rules of each instance to need, and to have needed a moment ago.
+    /// What the operator that acts believes each account to need because of rules, and to have needed a moment ago.
     pub(super) believed: BTreeMap<String, Believed>,
+    /// What each account has and needs, if that is followed from step to step.
+    pub(super) ledger: Option<Ledger>,
     /// Whether somebody other than Portal has done something by which requests may fail.
     pub(super) is_harmed: bool,
     /// Instances that were harmed and that the operator cannot mend: they are paused, it has no rights in their namespace, or what somebody
@@ -78,6 +81,8 @@ pub(super) struct World {
 /// What an operator believes rules to need.
 #[derive(Clone)]
 pub(super) struct Believed {
+    /// Of this version of the instance.
+    pub(super) generation: i64,
     pub(super) needed: BTreeSet<Need>,
     pub(super) lately: BTreeSet<Need>,
 }
@@ -127,6 +132,7 @@ impl World {
             written: Written::default(),
             rules: Rc::default(),
             believed: BTreeMap::new(),
+            ledger: None,
             is_harmed: false,
             neglected: BTreeSet::new(),
             abandoned: BTreeSet::new(),
@@ -428,6 +434,7 @@ impl World {
             }
         }
         self.check();
+        self.follow_rights();
     }
 
     /// All clocks are set.

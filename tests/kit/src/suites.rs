@@ -156,6 +156,7 @@ fn faults() -> Vec<Lane> {
         program("certificates", "portal_operator", "certificates::histories::"),
         program("instances", "portal_operator", "simulation::histories::"),
         program("audit", "portal_engine", "histories::once_it_is_quiet"),
+        program("permissions", "portal_operator", "simulation::rights::"),
         program("alerts", "portal_engine", "sinks::alertmanager::simulation::"),
         program("fault-points", "cluster", "faults::fault_points::"),
         program("views", "cluster", "faults::histories::"),

@@ -11,10 +11,10 @@ use crate::{
 };
 
 /// The instances that may be there.
-pub(super) const INSTANCES: [&str; 2] = ["default", "second"];
+pub(in super::super) const INSTANCES: [&str; 2] = ["default", "second"];
 
 /// The namespace of an instance.
-pub(super) fn namespace_of(instance: &str) -> &'static str {
+pub(in super::super) fn namespace_of(instance: &str) -> &'static str {
     if instance == "default" { "portal-system" } else { "portal-second" }
 }
 
@@ -88,14 +88,14 @@ pub(super) fn event(scene: &mut Scene, weather: Weather) {
     }
 }
 
-fn kill_operator(scene: &mut Scene) {
+pub(in super::super) fn kill_operator(scene: &mut Scene) {
     let number = scene.world().random.usize(..scene.processes.len());
     scene.world().tell(format!("operator {number} dies"));
     scene.processes[number].desk.way.borrow_mut().is_dead = true;
 }
 
 /// An operator hears nothing any more and cannot renew the Lease. What it sends arrives all the same.
-fn cut_off(scene: &mut Scene) {
+pub(in super::super) fn cut_off(scene: &mut Scene) {
     let number = scene.world().random.usize(..scene.processes.len());
     scene.world().tell(format!("operator {number} is cut off"));
     if scene.processes.len() > 1 {
