@@ -119,7 +119,7 @@ impl Needs {
         let of_engine = |engine: &Engine| {
             let grants = match engine.layers == instance.layers() {
                 true => requirements.grants(),
-                false => Requirements::of(rules, engine.layers).grants(),
+                false => Requirements::of_engine(rules, engine.layers, instance.layers()).grants(),
             };
             let mut grants: BTreeMap<Need, Causes> =
                 grants.into_iter().map(|(need, rules)| (need, Arc::new(rules))).collect();

@@ -158,6 +158,20 @@ impl Requirements {
         builder.finish(&ids)
     }
 
+    /// What these rules need in pods that have some of the layers of an instance. What admission lets in is told of by those that audit,
+    /// wherever the requests are judged.
+    pub fn of_engine(rules: &RuleSet, layers: Layers, instance: Layers) -> Requirements {
+        let mut requirements = Requirements::of(rules, layers);
+        if layers.audit && instance.admission && !layers.admission {
+            for (kind, mut reasons) in Requirements::of(rules, layers.with(instance)).watches {
+                if let Some(reach) = reasons.remove(&Reason::Outcome) {
+                    requirements.watches.entry(kind).or_default().insert(Reason::Outcome, reach);
+                }
+            }
+        }
+        requirements
+    }
+
     /// What an engine must be allowed to do for these rules, where (none for everywhere), and for which of them.
     pub fn grants(&self) -> BTreeMap<(Permission, Option<String>), BTreeSet<Arc<RuleId>>> {
         let mut grants: BTreeMap<_, BTreeSet<_>> = BTreeMap::new();

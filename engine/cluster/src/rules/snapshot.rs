@@ -77,17 +77,14 @@ impl Snapshot {
     pub fn watched(&self) -> BTreeMap<Arc<Kind>, Reach> {
         let rules = self.rules.rules().iter().chain(&self.starved);
         let rules: Vec<Arc<Rule>> = rules.filter(|rule| self.layers.audit || rule.reads_others()).cloned().collect();
-        let mut watched = reaches(rules, self.layers, &[Reason::Match, Reason::Lookup]);
-        let layers = self.layers.with(self.other_layers);
-        if self.layers.audit && layers.admission {
-            // In split mode others judge the requests, and these pods tell of them.
-            let awaiting = self.rules.rules().iter().filter(|rule| rule.awaits_outcomes()).cloned();
-            for (kind, reach) in reaches(awaiting.collect(), layers, &[Reason::Outcome]) {
-                let known = watched.remove(&kind).unwrap_or_default();
-                watched.insert(kind, known.joined(reach));
-            }
-        }
-        watched
+        let needs = Requirements::of_engine(&RuleSet::new(rules), self.layers, self.layers.with(self.other_layers));
+        let wanted = [Reason::Match, Reason::Lookup, Reason::Outcome];
+        let watched = needs.watches.into_iter().filter_map(|(kind, mut reasons)| {
+            let mut reaches = wanted.iter().filter_map(|reason| reasons.remove(reason));
+            let first = reaches.next()?;
+            Some((kind, reaches.fold(first, Reach::joined)))
+        });
+        watched.collect()
     }
 
     /// A rule, by its name. The [index](super::index) puts them in the order of names.
@@ -100,17 +97,6 @@ impl Snapshot {
     pub fn fingerprint(&self) -> &str {
         self.fingerprint.get_or_init(|| self.rules.fingerprint())
     }
-}
-
-/// Where objects are needed for one of these reasons.
-fn reaches(rules: Vec<Arc<Rule>>, layers: Layers, wanted: &[Reason]) -> BTreeMap<Arc<Kind>, Reach> {
-    let watches = Requirements::of(&RuleSet::new(rules), layers).watches;
-    let reaches = watches.into_iter().filter_map(|(kind, mut reasons)| {
-        let mut reaches = wanted.iter().filter_map(|reason| reasons.remove(reason));
-        let first = reaches.next()?;
-        Some((kind, reaches.fold(first, Reach::joined)))
-    });
-    reaches.collect()
 }
 
 impl InForce {

@@ -583,3 +583,24 @@ fn what_admission_lets_in_is_watched_for_reports_and_actions() {
         "#]],
     );
 }
+
+#[test]
+fn what_admission_lets_in_is_read_by_the_pods_that_audit() {
+    let yaml = "name: asks\nmode: [admission]\nenforcementAction: warn\nmatch: {gvk: [{kind: Pod}], podControllers: false}\n\
+                rule: request.userInfo.username == 'eve'\n";
+    let (rules, problems) = rules(yaml);
+    assert_eq!(problems, Vec::<String>::new());
+    let none = Layers::default();
+    let (admission, audit) = (Layers { admission: true, ..none }, Layers { audit: true, ..none });
+    let grants = |layers: Layers, instance: Layers| -> Vec<String> {
+        let grants = Requirements::of_engine(&rules, layers, instance).grants();
+        grants.keys().map(|(permission, _)| format!("{} {}", permission.verb, permission.name())).collect()
+    };
+    let both = admission.with(audit);
+    let read = ["get pods", "list pods", "watch pods"];
+    assert_eq!(
+        (grants(both, both), grants(audit, both)),
+        (read.map(str::to_owned).into(), read.map(str::to_owned).into())
+    );
+    assert_eq!((grants(admission, both), grants(audit, audit)), (Vec::new(), Vec::new()));
+}
