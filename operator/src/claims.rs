@@ -2,8 +2,8 @@
 //!
 //! Children are called after their instance, and some have a word behind its name: `portal-a-admission` is the Deployment of the layer
 //! admission of `a`, or the only one of an instance that is called `a-admission`. The definition refuses such names; an instance may be from
-//! before it did. The Secret that cert-manager writes is called as the instance says, and two may say the same. What is in no namespace, or in
-//! the operator's, has no two meanings. Two that write one object would undo each other for ever.
+//! before it did. The Secret that cert-manager writes is called as the instance says, and two may say the same. Roles of the whole cluster meet
+//! also if the engines are in different namespaces. Two that write one object would undo each other for ever.
 
 #[cfg(test)]
 mod tests;
@@ -34,7 +34,11 @@ pub struct Taken {
 /// The instance that has what this one needs, if there is one. Who has one of the objects keeps it: a change of one instance takes nothing away
 /// from another that runs. If neither has any, or both have some, they are the older one's.
 pub fn taken(instance: &Instance, observed: &Observed, operator: &OperatorSettings) -> Option<Taken> {
-    let mut others = observed.others.iter().filter(|other| other.namespace() == instance.namespace()).peekable();
+    let may_meet = |other: &&Instance| {
+        let begins = |one: &Instance, other: &Instance| one.name.starts_with(&format!("{}-", other.name));
+        other.namespace() == instance.namespace() || begins(other, instance) || begins(instance, other)
+    };
+    let mut others = observed.others.iter().filter(may_meet).peekable();
     others.peek()?;
     let own = claims(instance, operator);
     let of = |other: &Instance| {

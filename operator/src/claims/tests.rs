@@ -85,8 +85,8 @@ fn a_name_has_one_owner() {
         (("a", json!({})), ("a-admission", json!({})), None),
         (("a", split()), ("b", split()), None),
         (("a", split()), ("a-admissions", json!({})), None),
-        // In another namespace all names are free, and what is in no namespace has the name of its instance alone.
-        (("a", split()), ("a-admission", elsewhere.clone()), None),
+        // In another namespace all names are free but those of roles of the whole cluster.
+        (("a", split()), ("a-admission", elsewhere.clone()), Some("ClusterRole portal-a-admission")),
         (("a", elsewhere), ("a-admission", split()), None),
         // Two Services of one name.
         (("a", json!({})), ("a-pods", json!({})), Some("Service portal-system/portal-a-pods")),
