@@ -12,9 +12,11 @@ use std::sync::Arc;
 use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::rbac::v1::PolicyRule;
 use portal_core::{
+    event::Front,
+    layers::Layers,
     permissions::{BASE, Place},
-    requirements::{Permission, READ},
-    rule::{Rule, source::RuleId},
+    requirements::{Permission, READ, Requirements},
+    rule::{Rule, RuleSet, source::RuleId},
 };
 use portal_crds::{GrantedResource, RbacMode};
 
@@ -206,7 +208,8 @@ impl Verdicts {
             }
         }
         let denied = by_rule.into_iter().map(|(rule, lacks)| {
-            let told = told::told(instance, needs, &rule, &lacks);
+            let is_enforced = is_enforced_without(instance, needs, &rule, &lacks);
+            let told = told::told(instance, needs, &rule, &lacks, is_enforced);
             (rule, told)
         });
         Verdicts { rules: Arc::clone(&needs.rules), denied: denied.collect() }
@@ -215,6 +218,18 @@ impl Verdicts {
     /// The loaded rule of this name.
     pub fn rule(&self, id: &RuleId) -> Option<&Rule> {
         self.rules.binary_search_by(|rule| rule.id.cmp(id)).ok().map(|place| &*self.rules[place])
+    }
+}
+
+/// Whether admission can do without what a rule lacks, and judges requests by it all the same.
+fn is_enforced_without(instance: &Instance, needs: &Needs, rule: &RuleId, lacks: &[(&Need, Refusal)]) -> bool {
+    let Ok(place) = needs.rules.binary_search_by(|found| found.id.cmp(rule)) else { return false };
+    let rule = &needs.rules[place];
+    let admission = Layers { admission: true, ..Layers::default() };
+    let needed = || Requirements::of(&RuleSet::new(vec![Arc::clone(rule)]), admission).grants();
+    instance.layers().admission && rule.fronts.contains(&Front::Admission) && {
+        let needed = needed();
+        lacks.iter().all(|(need, _)| !needed.contains_key(*need))
     }
 }
 

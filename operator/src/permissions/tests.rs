@@ -354,3 +354,40 @@ spec:
         assert_eq!(is_told, permissions.refused.values().any(|(refusal, _)| *refusal == Refusal::NamespacedAction));
     }
 }
+
+#[test]
+fn a_rule_that_only_audit_cannot_follow_says_that_it_is_enforced() {
+    const JUDGING: &str = r#"
+apiVersion: portal.io/v1alpha1
+kind: PortalClusterRule
+metadata: {name: judges}
+spec:
+  match: {gvk: [{kind: Secret}]}
+  rule: metadata.labels.owner == nil
+---
+apiVersion: portal.io/v1alpha1
+kind: PortalClusterRule
+metadata: {name: looks-up}
+spec:
+  match: {gvk: [{kind: ServiceAccount}]}
+  rule: len(cluster.secrets.list(metadata.namespace)) > 100
+---
+apiVersion: portal.io/v1alpha1
+kind: PortalClusterRule
+metadata: {name: only-audits}
+spec:
+  match: {gvk: [{kind: Secret}]}
+  mode: [audit]
+  rule: metadata.labels.owner == nil
+"#;
+    for mode in ["combined", "split"] {
+        let instance = instance(json!({ "mode": mode, "audit": { "enabled": true } }));
+        let needs = needs(&instance, JUDGING);
+        let permissions = Permissions::decide(&instance, &needs, &held(&needs, &[]), &BTreeMap::new());
+        let told = Verdicts::new(&instance, &needs, &permissions).denied;
+        let is_told = |told: &String| told.contains("requests are judged by it all the same");
+        let told: Vec<(String, bool)> = told.iter().map(|(rule, told)| (rule.to_string(), is_told(told))).collect();
+        let expected = [("judges", true), ("looks-up", false), ("only-audits", false)];
+        assert_eq!(told, expected.map(|(rule, is_enforced)| (rule.to_owned(), is_enforced)));
+    }
+}

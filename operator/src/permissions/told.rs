@@ -13,11 +13,20 @@ use crate::{instance::Instance, names, needs::Needs, rights::AGGREGATE_LABEL};
 /// Verbs by group and plural.
 type Resources<'a> = BTreeMap<(&'a str, &'a str), BTreeSet<&'a str>>;
 
-/// What is told of a rule that lacks this.
-pub(super) fn told(instance: &Instance, needs: &Needs, rule: &RuleId, lacks: &[(&Need, Refusal)]) -> String {
+/// What is told of a rule that lacks this. `is_enforced`: admission can do without.
+pub(super) fn told(
+    instance: &Instance,
+    needs: &Needs,
+    rule: &RuleId,
+    lacks: &[(&Need, Refusal)],
+    is_enforced: bool,
+) -> String {
     let of = |is_meant: fn(Refusal) -> bool| lacks.iter().filter(move |(_, refusal)| is_meant(*refusal));
     let mut sentences =
         vec![format!("the engine may not {}, which the rule needs", words(lacks.iter().map(|(need, _)| *need)))];
+    if is_enforced {
+        sentences.push("requests are judged by it all the same: only audit cannot do without".to_owned());
+    }
     let denied: BTreeSet<String> =
         of(|refusal| refusal == Refusal::ByInstance).map(|(need, _)| need.0.name()).collect();
     if !denied.is_empty() {
