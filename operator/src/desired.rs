@@ -114,8 +114,10 @@ fn build(
         let roles = observed.of_kind(Kind::Role).chain(observed.of_kind(Kind::RoleBinding));
         roles.for_each(|object| draft.want(object.key.clone()));
     }
-    if let Some(moment) = observed.memory.needed.values().filter(|at| **at < observed.now).min() {
-        draft.look_again(*moment + GRACE);
+    let is_needed = |layer: &str, need| needs.is_some_and(|needs| needs.needs(layer, need));
+    let gone = observed.memory.needed.iter().filter(|((layer, need), _)| !is_needed(layer, need));
+    if let Some(moment) = gone.map(|(_, at)| *at).min() {
+        draft.look_again(moment + GRACE);
     }
     findings.permissions = Some(permissions);
     if let Some(end) = needs.and_then(|needs| needs.exceptions.next_end(observed.now)) {

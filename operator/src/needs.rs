@@ -142,7 +142,12 @@ impl Needs {
 
     /// The sets of pods that need something, by their layers.
     pub fn layers_of<'a>(&'a self, need: &'a Need) -> impl Iterator<Item = &'static str> + 'a {
-        self.engines.iter().filter(move |(_, grants)| grants.contains_key(need)).map(|(layer, _)| *layer)
+        self.engines.keys().copied().filter(move |layer| self.needs(layer, need))
+    }
+
+    /// Whether the pods of a layer need something.
+    pub fn needs(&self, layer: &str, need: &Need) -> bool {
+        self.engines.get(layer).is_some_and(|grants| grants.contains_key(need))
     }
 }
 
