@@ -102,28 +102,31 @@ fn in_split_mode_each_layer_has_its_own() {
         &["--instance", "FOLDER/instance.yaml"],
         &[("instance.yaml", instance)],
         expect![[r#"
-        instance team: what its engine is granted because of 4 rules
+            instance team: what its engine is granted because of 4 rules
 
-        in the whole cluster (ClusterRole portal-team)
-          get, list, watch   pods                                     no-latest, services-have-pods
-          get, list, watch   podtemplates                             no-latest
-          get, list, watch   replicationcontrollers                   no-latest
-          get, list, watch   serviceaccounts                          tokens
-          get, list, watch   services                                 services-have-pods
-          get, list, watch   daemonsets.apps                          no-latest
-          get, list, watch   deployments.apps                         no-latest
-          get, list, watch   replicasets.apps                         no-latest
-          get, list, watch   statefulsets.apps                        no-latest
-          get, list, watch   cronjobs.batch                           no-latest
-          get, list, watch   jobs.batch                               no-latest
-          get, list, watch   ingresses.networking.k8s.io              certificates
+            in the whole cluster (ClusterRole portal-team-admission)
+              get, list, watch   pods                                     services-have-pods
 
-        not granted
-          list               leases.coordination.k8s.io in shop       certificates: above the ceiling: apply a ClusterRole with the label rbac.portal.io/aggregate-to-ceiling=true
-          get, list, watch   secrets                                  tokens: refused by default: name it in `rbac.allowedResources` of the instance, and raise the ceiling
+            in the whole cluster (ClusterRole portal-team-audit)
+              get, list, watch   pods                                     no-latest, services-have-pods
+              get, list, watch   podtemplates                             no-latest
+              get, list, watch   replicationcontrollers                   no-latest
+              get, list, watch   serviceaccounts                          tokens
+              get, list, watch   services                                 services-have-pods
+              get, list, watch   daemonsets.apps                          no-latest
+              get, list, watch   deployments.apps                         no-latest
+              get, list, watch   replicasets.apps                         no-latest
+              get, list, watch   statefulsets.apps                        no-latest
+              get, list, watch   cronjobs.batch                           no-latest
+              get, list, watch   jobs.batch                               no-latest
+              get, list, watch   ingresses.networking.k8s.io              certificates
 
-        what every engine may do, whatever its rules say: portal generate roles --account ACCOUNT
-    "#]],
+            not granted
+              list               leases.coordination.k8s.io in shop       certificates: above the ceiling: apply a ClusterRole with the label rbac.portal.io/aggregate-to-ceiling=true
+              get, list, watch   secrets                                  tokens: refused by default: name it in `rbac.allowedResources` of the instance, and raise the ceiling
+
+            what every engine may do, whatever its rules say: portal generate roles --account ACCOUNT
+        "#]],
     );
 }
 
@@ -133,7 +136,7 @@ fn programs_get_every_rule_by_name() {
         &["--output", "json"],
         &[],
         expect![[r#"
-        {"granted":[{"group":"","namespace":null,"resource":"pods","rules":["services-have-pods"],"verb":"get"},{"group":"","namespace":null,"resource":"pods","rules":["services-have-pods"],"verb":"list"},{"group":"","namespace":null,"resource":"pods","rules":["services-have-pods"],"verb":"watch"}],"instance":"default","refused":[{"group":"","namespace":null,"reason":"refused by default: name it in `rbac.allowedResources` of the instance, and raise the ceiling","resource":"secrets","rules":["tokens"],"verb":"get"},{"group":"","namespace":null,"reason":"refused by default: name it in `rbac.allowedResources` of the instance, and raise the ceiling","resource":"secrets","rules":["tokens"],"verb":"list"},{"group":"","namespace":null,"reason":"refused by default: name it in `rbac.allowedResources` of the instance, and raise the ceiling","resource":"secrets","rules":["tokens"],"verb":"watch"},{"group":"coordination.k8s.io","namespace":"shop","reason":"above the ceiling: apply a ClusterRole with the label rbac.portal.io/aggregate-to-ceiling=true","resource":"leases","rules":["certificates"],"verb":"list"}]}
-    "#]],
+            {"granted":[{"account":"portal-default","group":"","namespace":null,"resource":"pods","rules":["services-have-pods"],"verb":"get"},{"account":"portal-default","group":"","namespace":null,"resource":"pods","rules":["services-have-pods"],"verb":"list"},{"account":"portal-default","group":"","namespace":null,"resource":"pods","rules":["services-have-pods"],"verb":"watch"}],"instance":"default","refused":[{"group":"","namespace":null,"reason":"refused by default: name it in `rbac.allowedResources` of the instance, and raise the ceiling","resource":"secrets","rules":["tokens"],"verb":"get"},{"group":"","namespace":null,"reason":"refused by default: name it in `rbac.allowedResources` of the instance, and raise the ceiling","resource":"secrets","rules":["tokens"],"verb":"list"},{"group":"","namespace":null,"reason":"refused by default: name it in `rbac.allowedResources` of the instance, and raise the ceiling","resource":"secrets","rules":["tokens"],"verb":"watch"},{"group":"coordination.k8s.io","namespace":"shop","reason":"above the ceiling: apply a ClusterRole with the label rbac.portal.io/aggregate-to-ceiling=true","resource":"leases","rules":["certificates"],"verb":"list"}]}
+        "#]],
     );
 }
