@@ -86,7 +86,7 @@ pub struct GroupVersionKind {
     #[serde(default)]
     #[schemars(length(max = 253), extend("x-kubernetes-validations" = must(&[(
         "self.matches('^([a-z0-9]([a-z0-9.-]*[a-z0-9])?)?$')",
-        "write the group alone, without the version: `apps`, not `apps/v1`; the core group is empty",
+        "name one group, without the version: `apps`, not `apps/v1` or `*`; the core group is empty",
     )])))]
     pub group: String,
 
