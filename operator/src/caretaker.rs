@@ -102,6 +102,9 @@ const RULES_LATEST: Duration = Duration::from_secs(2);
 const ALLOWED: Duration = Duration::from_secs(600);
 const DENIED: Duration = Duration::from_secs(5);
 
+/// The same of what engines may do for which somebody else grants: they may have had it from the operator until a moment ago.
+const ALLOWED_BY_HAND: Duration = Duration::from_secs(60);
+
 /// When a step is tried again that could not begin, because too little was left of the term.
 const SHORTLY: Duration = Duration::from_millis(500);
 
@@ -222,7 +225,8 @@ impl Caretaker {
         let questions: BTreeSet<Question> =
             wanted.iter().flat_map(|need| asked_of(need).into_iter().map(|who| (who, (*need).clone()))).collect();
         self.asked.retain(|question, _| questions.contains(question));
-        let is_due = |(is_allowed, at): &(bool, Instant)| at.elapsed() >= if *is_allowed { ALLOWED } else { DENIED };
+        let allowed = if instance.spec.rbac.mode == RbacMode::Auto { ALLOWED } else { ALLOWED_BY_HAND };
+        let is_due = |(is_allowed, at): &(bool, Instant)| at.elapsed() >= if *is_allowed { allowed } else { DENIED };
         let due = questions.into_iter().filter(|question| self.asked.get(question).is_none_or(is_due));
         let (client, name) = (&self.surroundings.runtime.client, &self.name);
         let questions = due.map(|question| async move {
