@@ -166,6 +166,15 @@ impl Lookup for Cluster {
         }
         Answer::Found(found)
     }
+
+    fn assumed(&self, query: &Query) -> Option<&'static str> {
+        let is_assumed =
+            |name: &str| self.assumed_namespaces.lock().unwrap_or_else(PoisonError::into_inner).contains(name);
+        match (&query.filter, query.kind.kind.as_str()) {
+            (Filter::Name(name), "Namespace") if is_assumed(name) => Some("is in no file"),
+            _ => None,
+        }
+    }
 }
 
 /// The Namespace of this name, for names that no file defines.

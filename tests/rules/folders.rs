@@ -149,3 +149,21 @@ fn rules_that_are_none_are_told_with_what_to_write() {
     );
     check(files.path(), &[], 2, &expected);
 }
+
+#[test]
+fn a_namespace_that_no_file_has_is_not_told_by_what_it_lacks() {
+    let rule = "name: env\nmatch: {gvk: [{kind: Pod}]}\n\
+                rule: cluster.namespaces.byName(metadata.namespace).metadata.labels.env == nil || metadata.name == \"x\"\n";
+    let pod = BAD.replace("{name: bad}", "{name: bad, namespace: shop}");
+    let given = "apiVersion: v1\nkind: Namespace\nmetadata: {name: shop}\n";
+    let files = folder(&[("rules/a.yaml", rule.as_bytes()), ("objects/a.yaml", pod.as_bytes())]);
+    let shown = "FOLDER/objects/a.yaml:1 Pod shop/bad\n  deny   env (medium): namespaces[\"shop\"] is in no file\n\
+                 note: no file has the Namespace shop, which was looked up: it was taken for one without labels and annotations. \
+                 Put such Namespaces into --cluster, or ask a cluster with --live\n\
+                 1 violation (1 deny) in 1 object, 1 rule";
+    check(files.path(), &[], 1, shown);
+    fs::write(files.path().join("objects/b.yaml"), given).unwrap();
+    let shown = "FOLDER/objects/a.yaml:1 Pod shop/bad\n  deny   env (medium): namespaces[\"shop\"].metadata.labels.env is not set\n\
+                 1 violation (1 deny) in 2 objects, 1 rule";
+    check(files.path(), &[], 1, shown);
+}

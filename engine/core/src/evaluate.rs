@@ -387,10 +387,11 @@ impl Evaluation {
         }
         let limits = means.limits;
         let explain = || rule.expression.explain(host, arena, limits, event.now);
-        let (saw, explaining) = match language::guard(|| describe(&explain(), container.as_deref(), host.names())) {
-            Ok(saw) => (saw, None),
-            Err(panic) => (None, Some(panic)),
-        };
+        let (saw, explaining) =
+            match language::guard(|| describe(&explain(), container.as_deref(), host.names(), &host.assumed())) {
+                Ok(saw) => (saw, None),
+                Err(panic) => (None, Some(panic)),
+            };
         let (message, rendering) = match (&rule.message, &saw) {
             (Some(message), _) => message.render(host, limits, event.now),
             (None, Some(saw)) => (saw.clone(), None),

@@ -45,6 +45,11 @@ pub enum Answer {
 pub trait Lookup {
     /// What is known.
     fn answer(&self, query: &Query) -> Answer;
+
+    /// What people are told of an object that was answered although nobody has it: `is in no file`. None of what somebody has.
+    fn assumed(&self, _query: &Query) -> Option<&'static str> {
+        None
+    }
 }
 
 impl Query {

@@ -96,6 +96,16 @@ impl<'a> RuleHost<'a> {
         (self.reads.take(), self.needs.take())
     }
 
+    /// The objects that were looked up and that nobody has, as they are called, with what people are told of them.
+    pub(super) fn assumed(&self) -> Vec<(String, &'static str)> {
+        let reads = self.reads.borrow();
+        let told = reads.iter().filter_map(|query| match &query.filter {
+            Filter::Name(name) => Some((format!("{}[{name:?}]", query.kind.plural), self.lookup.assumed(query)?)),
+            Filter::Labels(_) => None,
+        });
+        told.collect()
+    }
+
     pub(super) fn look_up<'h>(
         &'h self,
         site: &LookupSite,

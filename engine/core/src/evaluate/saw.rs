@@ -20,7 +20,14 @@ const IDENTITY: [&str; 3] = ["name", "metadata.name", "metadata.namespace"];
 const MATCHED: [&str; 4] = ["containerType", "kind", "apiVersion", "request.operation"];
 
 /// What a rule saw.
-pub(super) fn describe(seen: &[Observation<'_>], container: Option<&str>, names: Names<'_>) -> Option<String> {
+///
+/// Of an object that is `assumed`, what it lacks says nothing.
+pub(super) fn describe(
+    seen: &[Observation<'_>],
+    container: Option<&str>,
+    names: Names<'_>,
+    assumed: &[(String, &'static str)],
+) -> Option<String> {
     let mut seen: Vec<(&str, &Observation<'_>)> =
         seen.iter().map(|observation| (names.field(&observation.subject), observation)).collect();
     // What was looked up by the object's own name, and what the name of something says that was looked up, is said by that.
@@ -41,7 +48,11 @@ pub(super) fn describe(seen: &[Observation<'_>], container: Option<&str>, names:
     seen.sort_by_key(|(subject, _)| is_identity(subject));
     let mut facts: Vec<String> = Vec::new();
     for (subject, observation) in seen {
-        let fact = fact(subject, observation);
+        let is_part = |whole: &str| subject.strip_prefix(whole).is_some_and(|part| part.starts_with(['.', '[']));
+        let fact = match assumed.iter().find(|(whole, _)| is_part(whole)) {
+            Some((whole, told)) => format!("{whole} {told}"),
+            None => fact(subject, observation),
+        };
         if !facts.contains(&fact) {
             facts.push(fact);
         }
