@@ -26,7 +26,7 @@ message: no PodDisruptionBudget
 const HOSTS: &str = r#"
 name: host
 match: {gvk: [{group: networking.k8s.io, kind: Ingress}]}
-rule: 'any(consistentCluster.ingresses.list("*"), #.metadata.name != metadata.name && any(#.spec.rules ?? [], #.host != nil && #.host == "shop.example"))'
+rule: 'any(consistentCluster.ingresses.list("*"), (#.metadata.name != metadata.name || #.metadata.namespace != metadata.namespace) && any(#.spec.rules ?? [], #.host != nil && #.host == "shop.example"))'
 message: the host is taken
 "#;
 

@@ -36,6 +36,8 @@ mod readings;
 mod remainder;
 mod reversed;
 mod selectors;
+mod sorts;
+mod spelled;
 #[cfg(test)]
 mod tests;
 mod through;

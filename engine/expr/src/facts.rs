@@ -50,6 +50,8 @@ pub enum Relation {
     In,
     /// `startsWith`
     StartsWith,
+    /// A call of `split`, by this text.
+    Split,
     /// Any other operator.
     Other,
 }

@@ -51,7 +51,7 @@ pub use program::{CallSite, Program, Written};
 pub use reference::{FunctionReference, RULES_ONLY, functions};
 pub use schema::{
     Among, Calls, ComputedId, Fallback, Field, Fields, Filled, FilledList, Function, FunctionId, Instead, Meant, Nil,
-    Object, ObjectId, Parameter, Remainder, Root, Schema, Shape, Siblings, Slot, Wildcard, Words,
+    Object, ObjectId, Parameter, Remainder, Root, Schema, Shape, Siblings, Slot, Sorts, Spelling, Wildcard, Words,
 };
 pub use suggest::nearest;
 pub use value::{Amount, Entry, Keys, Map, Moment, Network, Quantity, Time, Value, Version, Zone};

@@ -10,7 +10,7 @@ use foldhash::{HashMap, HashSet};
 
 mod missing;
 
-pub use self::missing::{Fallback, Filled, FilledList, Instead, Meant, Remainder, Siblings, Wildcard};
+pub use self::missing::{Fallback, Filled, FilledList, Instead, Meant, Remainder, Siblings, Sorts, Spelling, Wildcard};
 
 /// Everything that an expression may name beside the builtins. A clone shares all but the roots, which are the least of it.
 #[derive(Clone, Debug, Default)]
@@ -26,6 +26,8 @@ pub struct Schema {
     defaults: Arc<HashMap<&'static str, &'static str>>,
     implied: &'static [&'static str],
     fallbacks: &'static [Fallback],
+    /// Fields that say which of several things their object is.
+    sorts: &'static [Sorts],
     filled_lists: &'static [FilledList],
     text_defaults: &'static [(&'static str, &'static str, &'static str)],
     /// What fields are filled in with by a text that has computed fields: their names, that of the text, and the expression, with `{}` for
@@ -53,6 +55,7 @@ pub struct Schema {
     filled: Arc<HashMap<&'static str, Vec<(&'static str, Filled)>>>,
     word_defaults: &'static [(&'static str, Option<&'static str>)],
     wildcards: &'static [Wildcard],
+    spellings: &'static [(&'static str, Spelling)],
     /// What fields that are true or false count as where they are missing. Those that are not named count as false.
     truth_defaults: Option<&'static [(&'static str, Option<bool>)]>,
     /// Fields of which more is known here than where their objects were added.

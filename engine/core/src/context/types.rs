@@ -97,6 +97,9 @@ const WORDS: [(&str, &str, &str); 3] = [
     ("LimitRangeItem", "type!", "text(Container|PersistentVolumeClaim|Pod)"),
 ];
 
+/// What the status of every condition is.
+const CONDITION: &str = "text(False|True|Unknown)";
+
 /// Fields of Kubernetes, and maps of texts, of which no text has a `*` or a `?` in it: names of objects, labels, images, and users.
 const UNPATTERNED: [&str; 24] = [
     "name",
@@ -239,7 +242,9 @@ impl Builder {
                     continue;
                 }
                 let words = WORDS.iter().find(|(of, known, _)| *of == name && *known == field);
-                let mut shape = self.shape(words.map_or(shape, |(.., words)| words));
+                let is_condition = name.ends_with("Condition") && field.trim_end_matches('!') == "status";
+                let words = words.map(|(.., words)| *words).or(is_condition.then_some(CONDITION));
+                let mut shape = self.shape(words.unwrap_or(shape));
                 if let ("selector", Shape::Map { never_nil, .. }) = (field, &mut shape) {
                     // A Service without a selector selects nothing, and a lookup with an empty one would find everything.
                     *never_nil = false;

@@ -6,6 +6,7 @@ mod containers;
 mod images;
 mod judged;
 mod lookups;
+mod namesakes;
 #[cfg(test)]
 mod natural;
 mod overridden;
@@ -145,6 +146,7 @@ impl<'a> Compiler<'a> {
         self.warn_of_other_containers(facts, &schema, &judged);
         self.warn_of_overridden(facts, &schema, &judged);
         self.warn_of_substituted(facts, &schema);
+        self.warn_of_namesakes(&*expression);
         let lookups = self.lookups(&*expression);
         let message = self.message(&schema, &*expression, inserted, per_container);
         let reads = |expression: &dyn Expression| expression.facts().reads_root(REQUEST);

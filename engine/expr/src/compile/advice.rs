@@ -106,8 +106,9 @@ impl<'s> Compiler<'s> {
         let is_literal = matches!(self.tree.kind(other.0), Syntax::Bool(_) | Syntax::Integer(_) | Syntax::Float(_));
         let is_value = !matches!(self.tree.kind(text.0), Syntax::Text(_));
         (is_literal && is_value && text.1 == Type::TEXT).then(|| {
-            let (text, sign, other) = (self.shown(text.0), name_of(operator), self.shown(other.0));
-            format!(": this is text, write `{text} {sign} \"{other}\"`")
+            let (sign, other) = (name_of(operator), self.shown(other.0));
+            let word = self.word_like(text.0, &other).unwrap_or(&other);
+            format!(": this is text, write `{} {sign} \"{word}\"`", self.shown(text.0))
         })
     }
 
@@ -177,6 +178,54 @@ impl<'s> Compiler<'s> {
         let needle = self.shown(needle);
         let written: Vec<String> = fields.iter().map(|field| format!("`any({list}, .{field} == {needle})`")).collect();
         Some(format!(": write {}", written.join(" or ")))
+    }
+
+    /// How each element of a list is asked for, where the list as a whole is said to be in another one.
+    pub(super) fn asked_of_each_in(
+        &self,
+        at: u32,
+        (needle, kind): (Id, Type),
+        (list, other): (Id, Type),
+    ) -> Option<String> {
+        if !kind.is_array() || !kind.element().is_comparable(other.element()) || self.has_item(list) {
+            return None;
+        }
+        // The elements of `map(xs, .name)` are the names of those of `xs`.
+        let (elements, element) = match self.tree.kind(needle) {
+            Syntax::Builtin { name: "map", arguments } => match (arguments.first(), self.body_of(arguments)) {
+                (Some(list), Some(body)) => (self.shown(*list), self.shown(body)),
+                _ => return None,
+            },
+            _ => (self.shown(needle), "#".to_owned()),
+        };
+        let list = self.shown(list);
+        Some(match self.is_negated(at) {
+            true => format!(
+                ": write `any({elements}, {element} not in {list})` if one of them is not, or `none({elements}, {element} in {list})` \
+                 if none of them is"
+            ),
+            false => format!(
+                ": write `any({elements}, {element} in {list})` if one of them is, or `all({elements}, {element} in {list})` if all \
+                 of them are"
+            ),
+        })
+    }
+
+    /// What a predicate asks of each element.
+    fn body_of(&self, arguments: &[Id]) -> Option<Id> {
+        match self.tree.kind(*arguments.get(1)?) {
+            Syntax::Predicate(body) => Some(*body),
+            _ => None,
+        }
+    }
+
+    /// How a text is asked for several others that stand in a list: `image startsWith ["a", "b"]`.
+    pub(super) fn asked_of_texts(&self, operator: Binary, text: (Id, Type), list: (Id, Type)) -> Option<String> {
+        let is_text_operator =
+            matches!(operator, Binary::StartsWith | Binary::EndsWith | Binary::Contains | Binary::Matches);
+        let is_meant = is_text_operator && text.1 == Type::TEXT && list.1.is_array() && list.1.element() == Type::TEXT;
+        (is_meant && !self.has_item(text.0))
+            .then(|| format!(": write `any({}, {} {} #)`", self.shown(list.0), self.shown(text.0), name_of(operator)))
     }
 
     /// What `in` is written with where a text stands behind it.

@@ -34,6 +34,7 @@ impl<'s> Compiler<'s> {
         let typed: Vec<Typed<'s>> =
             arguments.iter().map(|argument| self.value(*argument)).collect::<Result<_, Error>>()?;
         self.refuse_hidden_arguments(builtin, arguments, &typed)?;
+        self.note_split(at, builtin, arguments, &typed);
         let kinds: Vec<Type> = typed.iter().map(|typed| typed.known.kind).collect();
         let kind = match builtin.check(&kinds) {
             Ok(kind) => kind,

@@ -32,6 +32,13 @@ impl<'s> Compiler<'s> {
         is_found
     }
 
+    /// Whether the expression may be true because a part of it turns out so.
+    pub(super) fn is_so(&self, id: Id, truth: bool) -> bool {
+        let mut is_found = false;
+        self.each_decisive(false, |step, _| is_found |= step.id == id && step.truth == truth);
+        is_found
+    }
+
     /// The questions about some lists that an empty one answers so that the expression is not true because of it: the question, the list, and
     /// whether the answer must be yes.
     pub(super) fn asked_of_lists(&self, lists: &[Id]) -> Vec<(Id, Id, bool)> {

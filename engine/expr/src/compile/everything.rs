@@ -31,6 +31,11 @@ impl<'s> Compiler<'s> {
             (true, false) if operator == Binary::Equal => (right_id, right),
             _ => return,
         };
+        // What is missing is that too.
+        let is_empty = |id: Id| matches!(self.tree.kind(id), Syntax::Text(text) if text.is_empty());
+        if is_empty(left_id) || is_empty(right_id) {
+            return;
+        }
         let Some(is_both_ways) = self.stands_for_all(id).filter(|_| field.known.may_be_nil) else { return };
         if self.is_asked(id) || !is_both_ways && !self.is_claimed(left_id, right_id) {
             return;

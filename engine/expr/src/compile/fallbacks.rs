@@ -5,6 +5,7 @@ use super::Compiler;
 use crate::{
     ast::{Binary, Id, Kind as Syntax},
     facts::Substituted,
+    print::written,
     schema::{Instead, ObjectId},
 };
 
@@ -117,6 +118,51 @@ impl<'s> Compiler<'s> {
         let Syntax::Identifier(name) = self.tree.kind(id) else { return id };
         let variable = self.variable(name).filter(|variable| variable.level == self.scopes.len());
         variable.map_or(id, |variable| variable.value)
+    }
+
+    /// Warns of `container.a != true && securityContext.a != true`: a container that says otherwise gets through if the pod says what is right.
+    pub(super) fn warn_of_hidden_by_outside(&mut self, id: Id, operands: &[Id], is_and: bool) {
+        let is_outside = |replaceable: &&Replaceable| matches!(replaceable.of, Instead::Around { .. });
+        if self.strict
+            || !self.replaceable.iter().any(|replaceable| is_outside(&replaceable))
+            || !self.is_so(id, is_and)
+        {
+            return;
+        }
+        for inside in operands {
+            let is_within = |replaceable: &&Replaceable| self.is_within(replaceable.id, *inside);
+            let Some(own) = self.replaceable.iter().filter(is_outside).find(is_within) else { continue };
+            let (subject, text) = (self.shown(own.id), written(self.tree, *inside));
+            if text.matches(&subject).count() != 1 || self.asks_for_nil(*inside) {
+                continue;
+            }
+            // The pod's has two names.
+            let is_other = |other: &&Id| {
+                let shown = written(self.tree, **other);
+                [own.instead.clone(), format!("spec.{}", own.instead)]
+                    .iter()
+                    .any(|instead| text.replacen(&subject, instead, 1) == shown)
+            };
+            let Some(other) = operands.iter().find(is_other) else { continue };
+            let together = text.replacen(&subject, &format!("({subject} ?? {})", own.instead), 1);
+            let message = format!(
+                "what a container says counts alone, and this lets it through if the pod says what is right: write `{together}` in \
+                 place of `{text}` and `{}`",
+                written(self.tree, *other)
+            );
+            return self.warn(self.at(own.id), message);
+        }
+    }
+
+    /// Whether a condition asks whether something is there, and nothing more.
+    fn asks_for_nil(&self, id: Id) -> bool {
+        match self.tree.kind(id) {
+            Syntax::Unary(_, inner) => self.asks_for_nil(*inner),
+            Syntax::Binary(Binary::Equal | Binary::NotEqual, one, other) => {
+                [one, other].into_iter().any(|side| matches!(self.tree.kind(*side), Syntax::Nil))
+            }
+            _ => false,
+        }
     }
 
     /// What is read although something else counts where it is missing, and the expression does not look at that.

@@ -101,6 +101,9 @@ impl<'s> Compiler<'s> {
         if let Some(hint) = self.hint_of_sides(operator, left, right) {
             return hint;
         }
+        if let Some(hint) = self.asked_of_texts(operator, left, right) {
+            return hint;
+        }
         if operator.is_boolean() {
             let other = if left.1 == Type::BOOL { right } else { left };
             return self.truth_of(other.0, other.1, true).unwrap_or_default();

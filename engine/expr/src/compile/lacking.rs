@@ -136,7 +136,13 @@ impl<'s> Compiler<'s> {
     }
 
     /// How a relation turns out for a field that is missing, as far as literals tell.
-    fn relation_without(&self, operator: Binary, default: Option<Id>, other: Id, is_left: bool) -> Option<bool> {
+    pub(super) fn relation_without(
+        &self,
+        operator: Binary,
+        default: Option<Id>,
+        other: Id,
+        is_left: bool,
+    ) -> Option<bool> {
         let tree = self.tree;
         let own = default.map_or(&Syntax::Nil, |default| tree.kind(default));
         match operator {

@@ -358,7 +358,23 @@ impl<'s> Compiler<'s> {
         if let Some(Among { word, functions: among }) = &calls.among {
             functions.extend(among.iter().map(|function| format!("`{root}.{word}(\"NAME\", …).{}(…)`", function.name)));
         }
-        self.error(at, format!("`{root}` can only be used as {}", functions.join(" or ")))
+        let meant = self.indexed_meant(at, root).unwrap_or_default();
+        self.error(at, format!("`{root}` can only be used as {}{meant}", functions.join(" or ")))
+    }
+
+    /// What is meant by `cluster.namespaces[metadata.namespace]`.
+    fn indexed_meant(&self, at: u32, root: &str) -> Option<String> {
+        let tree = self.tree;
+        tree.nodes.iter().find_map(|node| {
+            let Syntax::Member { base, property, .. } = &node.kind else { return None };
+            let Syntax::Member { base: first, property: name, .. } = tree.kind(*base) else { return None };
+            let (Syntax::Identifier(_), Syntax::Text(name)) = (tree.kind(*first), tree.kind(*name)) else {
+                return None;
+            };
+            let is_name = matches!(tree.kind(*property), Syntax::Text(_));
+            (self.at(*first) == at && !is_name)
+                .then(|| format!(": write `{root}.{name}.byName({})`", self.shown(*property)))
+        })
     }
 }
 

@@ -1,13 +1,14 @@
 //! Operators: whether their operands can fit, and the operation for them.
 
+mod arithmetic;
+mod relation;
+
 use super::{Compiler, Typed, known::Known};
 use crate::{
     ast::{Binary, Id, Kind as Syntax, Unary},
     error::Error,
     limits::MAX_NESTING,
-    operators::Comparison,
-    program::{Arithmetic, Connected, Constant, Kind, Op, TextRelation},
-    regex::Regex,
+    program::{Connected, Constant, Kind, Op},
     types::Type,
 };
 
@@ -89,14 +90,14 @@ impl<'s> Compiler<'s> {
         }
         links.reverse();
         match class {
-            Class::Or | Class::And => self.connected(first, &links, class),
+            Class::Or | Class::And => self.connected(id, first, &links, class),
             Class::Sum | Class::Product | Class::Power => self.arithmetic(first, &links),
             Class::Relation | Class::Range | Class::Coalesce => self.nested(first, &links),
         }
     }
 
     #[inline(never)]
-    fn connected(&mut self, first: Id, links: &[Link], class: Class) -> Result<Typed<'s>, Error> {
+    fn connected(&mut self, id: Id, first: Id, links: &[Link], class: Class) -> Result<Typed<'s>, Error> {
         let mark = self.present.len();
         let all: Vec<Id> = std::iter::once(first).chain(links.iter().map(|(.., right)| *right)).collect();
         self.refuse_contradiction(&all, class == Class::And)?;
@@ -129,77 +130,12 @@ impl<'s> Compiler<'s> {
         }
         self.present.truncate(mark);
         self.asked.truncate(asked);
+        self.warn_of_hidden_by_outside(id, &all, class == Class::And);
         let operators = links.iter().map(|(_, at, _)| *at).collect();
         let connected = Connected { operands: operands.into(), operators };
         let at = links[links.len() - 1].1;
         let kind = if class == Class::Or { Kind::Or(connected) } else { Kind::And(connected) };
         Ok(Typed { op: Op { kind, at }, known })
-    }
-
-    #[inline(never)]
-    fn arithmetic(&mut self, first: Id, links: &[Link]) -> Result<Typed<'s>, Error> {
-        let mut left_id = first;
-        for (operator, at, right_id) in links {
-            self.refuse_unquoted_key(left_id, *operator, *at, *right_id)?;
-            left_id = *right_id;
-        }
-        let first_id = first;
-        let mut left = self.value(first)?;
-        self.refuse_hidden(first, &left)?;
-        let mut known = left.known.clone();
-        let mut rest = Vec::with_capacity(links.len());
-        for (index, (operator, at, right_id)) in links.iter().enumerate() {
-            let dividing = self.dividing.len();
-            self.note_divisor(*operator, *right_id);
-            let mut right = self.value(*right_id)?;
-            self.dividing.truncate(dividing);
-            self.refuse_hidden(*right_id, &right)?;
-            // A text that is no date yet is missing only after that.
-            if is_unread(known.kind, right.known.kind) && !self.strict {
-                return Err(self.mismatch(*at, *operator, (first_id, &known), (*right_id, &right.known)));
-            }
-            // Lists are put together by a function, whatever may be missing.
-            if *operator == Binary::Add && !self.strict && (known.kind.is_array() || right.known.kind.is_array()) {
-                return Err(self.mismatch(*at, *operator, (first_id, &known), (*right_id, &right.known)));
-            }
-            let sign = name_of(*operator);
-            let is_text = *operator == Binary::Add && (known.kind == Type::TEXT || right.known.kind == Type::TEXT);
-            if index == 0 {
-                let whole = |left: &str| format!("{left} {sign} {}", self.shown(*right_id));
-                self.refuse_either_summand(is_text, first_id, &left, whole)?;
-            }
-            let before = if index == 0 { self.shown(first_id) } else { "…".to_owned() };
-            self.refuse_either_summand(is_text, *right_id, &right, |right| format!("{before} {sign} {right}"))?;
-            if index == 0 {
-                let nothing = match self.tree.kind(*right_id) {
-                    Syntax::Text(_) if *operator == Binary::Add => "\"\"",
-                    _ => "0",
-                };
-                let whole = |left: &str| format!("({left}) {} {}", name_of(*operator), self.shown(*right_id));
-                self.require(first_id, &left, nothing, whole)?;
-                self.refuse_unclear_amount(&left)?;
-            }
-            self.require_divisor(*operator, known.kind, *right_id, &right)?;
-            let nothing = if known.kind == Type::TEXT && *operator == Binary::Add { "\"\"" } else { "0" };
-            self.require(*right_id, &right, nothing, |right| format!("… {} ({right})", name_of(*operator)))?;
-            self.refuse_unclear_amount(&right)?;
-            if !self.strict && matches!(operator, Binary::Add | Binary::Subtract) {
-                if known.kind == Type::QUANTITY {
-                    right = self.as_quantity(*right_id, right)?;
-                } else if right.known.kind == Type::QUANTITY && index == 0 {
-                    left = self.as_quantity(first_id, left)?;
-                    known = left.known.clone();
-                }
-            }
-            let Some(kind) = arithmetic_type(*operator, known.kind, right.known.kind) else {
-                return Err(self.mismatch(*at, *operator, (first_id, &known), (*right_id, &right.known)));
-            };
-            known = Known { may_be_nil: false, ..Known::of(kind) };
-            rest.push((arithmetic_of(*operator), *at, quantified(right)));
-        }
-        let at = links[links.len() - 1].1;
-        let first = quantified(left).into();
-        Ok(Typed { op: Op { kind: Kind::Arithmetic { first, rest: rest.into() }, at }, known })
     }
 
     /// Operators whose operations lie within each other. Nobody chains many of these.
@@ -231,6 +167,9 @@ impl<'s> Compiler<'s> {
         (left_id, left): (Id, Typed<'s>),
         (right_id, right): (Id, Typed<'s>),
     ) -> Result<Typed<'s>, Error> {
+        self.warn_of_other_sort(at, operator, left_id, right_id);
+        self.warn_of_placeholder(left_id);
+        self.warn_of_placeholder(right_id);
         let (left, right) = self.without_defaults(operator, (left_id, left), (right_id, right));
         let (left, right) = self.without_empty(operator, left, right);
         match operator {
@@ -254,6 +193,9 @@ impl<'s> Compiler<'s> {
         self.require_number(operator, (left_id, &left), (right_id, &right))?;
         self.check_pattern(at, operator, (left_id, &left), (right_id, &right))?;
         self.note_compared(at, operator, (left_id, &left), (right_id, &right));
+        if matches!(operator, Binary::Equal | Binary::NotEqual | Binary::In) {
+            self.warn_of_spelling(at, (left_id, &left), (right_id, &right));
+        }
         let (left, right) = self.read_alike(operator, (left_id, left), (right_id, right))?;
         self.warn_of_default(operator, (left_id, &left), (right_id, &right));
         self.warn_of_truth_default(operator, (left_id, &left), (right_id, &right));
@@ -320,101 +262,6 @@ impl<'s> Compiler<'s> {
         Typed { op: Op { kind, at }, known: Known::of(Type::BOOL) }
     }
 
-    fn relation(
-        &mut self,
-        at: u32,
-        operator: Binary,
-        (left_id, left): (Id, Typed<'s>),
-        (right_id, right): (Id, Typed<'s>),
-    ) -> Result<Typed<'s>, Error> {
-        if operator == Binary::In {
-            self.check_in(at, (left_id, &left.known), (right_id, &right.known))?;
-        } else if !relation_fits(operator, left.known.kind, right.known.kind) {
-            // A pattern that is wrong is told even if what it is matched with is wrong too.
-            self.regex_of(at, operator, left_id, &right.op)?;
-            return Err(self.mismatch(at, operator, (left_id, &left.known), (right_id, &right.known)));
-        }
-        let regex = self.regex_of(at, operator, left_id, &right.op)?;
-        let range = self.range_of(left.known.kind, &right.op)?;
-        let (left, right) = (Box::new(left.op), Box::new(right.op));
-        let kind = match operator {
-            Binary::Equal => Kind::Equal { left, right, negated: false },
-            Binary::NotEqual => Kind::Equal { left, right, negated: true },
-            Binary::Less => Kind::Compare { comparison: Comparison::Less, left, right },
-            Binary::Greater => Kind::Compare { comparison: Comparison::Greater, left, right },
-            Binary::LessOrEqual => Kind::Compare { comparison: Comparison::LessOrEqual, left, right },
-            Binary::GreaterOrEqual => Kind::Compare { comparison: Comparison::GreaterOrEqual, left, right },
-            Binary::In => match (range, texts_of(&right)) {
-                (Some(range), _) => Kind::InRange { needle: left, range: range.into() },
-                (None, Some((texts, or_nil))) => Kind::InTexts { needle: left, texts, or_nil },
-                (None, None) => Kind::In { needle: left, haystack: right },
-            },
-            Binary::Matches => match regex {
-                Some(regex) => Kind::MatchesConstant { subject: left, regex: regex.into() },
-                None => Kind::Matches { subject: left, pattern: right },
-            },
-            Binary::Contains => Kind::Text { relation: TextRelation::Contains, subject: left, part: right },
-            Binary::StartsWith => Kind::Text { relation: TextRelation::StartsWith, subject: left, part: right },
-            Binary::EndsWith => Kind::Text { relation: TextRelation::EndsWith, subject: left, part: right },
-            _ => Kind::Range { first: left, last: right },
-        };
-        let result = if operator == Binary::Range { Type::INT.array() } else { Type::BOOL };
-        Ok(Typed { op: Op { kind, at }, known: Known::of(result) })
-    }
-
-    fn regex_of(&self, at: u32, operator: Binary, subject: Id, pattern: &Op) -> Result<Option<Regex>, Error> {
-        match (&pattern.kind, operator) {
-            (Kind::Constant(Constant::Text(pattern)), Binary::Matches) => {
-                Regex::new(pattern).map(Some).map_err(|message| {
-                    let hint = if self.strict { String::new() } else { self.glob_meant(subject, pattern) };
-                    self.error(at, format!("{message}{hint}"))
-                })
-            }
-            _ => Ok(None),
-        }
-    }
-
-    fn check_in(
-        &self,
-        at: u32,
-        (needle_id, needle): (Id, &Known<'s>),
-        (haystack_id, haystack): (Id, &Known<'s>),
-    ) -> Result<(), Error> {
-        let (needle_kind, kind) = (needle.kind, haystack.kind);
-        if kind.is_map() {
-            if needle_kind.is_unknown() || needle_kind.is_assignable(kind.key()) {
-                return Ok(());
-            }
-            return Err(self
-                .error(at, format!("a {needle_kind} can never be a key of this map, whose keys are {}", kind.key())));
-        }
-        let is_address = matches!(needle_kind, Type::TEXT | Type::NETWORK | Type::NIL) || needle_kind.is_unknown();
-        if kind == Type::NETWORK && is_address || kind == Type::TEXT && needle_kind == Type::VERSION {
-            return Ok(());
-        }
-        if kind.is_array() {
-            if needle_kind.is_comparable(kind.element()) || kind.element() == Type::NETWORK && is_address {
-                return Ok(());
-            }
-            let hint = self.asked_of_list(needle_id, needle_kind, haystack_id, &haystack.form.element());
-            let hint = hint.filter(|_| !self.strict).unwrap_or_default();
-            let article = if needle_kind == Type::INT { "an" } else { "a" };
-            return Err(self.error(at, format!("{article} {needle_kind} can never be in an {kind}{hint}")));
-        }
-        if kind.is_unknown() || needle_kind.is_unknown() && kind == Type::TEXT && self.strict {
-            return Ok(());
-        }
-        if kind == Type::TEXT {
-            let (needle, haystack) = (self.shown(needle_id), self.shown(haystack_id));
-            let ours = self
-                .list_meant(&needle, haystack_id)
-                .unwrap_or_else(|| format!("for text write `{haystack} contains {needle}`"));
-            let message = format!("`in` looks for an element of a list or a key of a map: {ours}");
-            return Err(self.error(at, message));
-        }
-        Err(self.mismatch(at, Binary::In, (needle_id, needle), (haystack_id, haystack)))
-    }
-
     fn mismatch(
         &self,
         at: u32,
@@ -460,127 +307,10 @@ fn is_nothing(op: &Op) -> bool {
     }
 }
 
-/// An operand of arithmetic, as an amount if it is one.
-fn quantified(operand: Typed<'_>) -> Op {
-    let at = operand.op.at;
-    match operand.op.kind {
-        kind @ Kind::Quantity(_) => Op { kind, at },
-        kind if operand.known.kind == Type::QUANTITY => Op { kind: Kind::Quantity(Op { kind, at }.into()), at },
-        kind => Op { kind, at },
-    }
-}
-
 /// A map of amounts, as such.
 fn by_value(operand: Typed<'_>) -> Typed<'_> {
     let at = operand.op.at;
     Typed { op: Op { kind: Kind::Quantity(operand.op.into()), at }, known: operand.known }
-}
-
-/// Whether a text stands beside a time or a duration, and has to be read as one first.
-fn is_unread(left: Type, right: Type) -> bool {
-    let is_of_time = |kind: Type| matches!(kind, Type::TIME | Type::DURATION);
-    left == Type::TEXT && is_of_time(right) || is_of_time(left) && right == Type::TEXT
-}
-
-fn relation_fits(operator: Binary, left: Type, right: Type) -> bool {
-    let both = |kind| left == kind && right == kind;
-    let numbers = left.is_number() && right.is_number();
-    let is_text = |kind| kind == Type::TEXT;
-    match operator {
-        Binary::Equal | Binary::NotEqual => left.is_comparable(right),
-        Binary::Matches => {
-            (left == Type::TEXT || left == Type::BYTES) && right == Type::TEXT || left.may_fit(right, is_text)
-        }
-        Binary::Contains | Binary::StartsWith | Binary::EndsWith => both(Type::TEXT) || left.may_fit(right, is_text),
-        Binary::Range => both(Type::INT) || left.may_fit(right, |kind| kind == Type::INT),
-        _ => {
-            numbers
-                || both(Type::TEXT)
-                || both(Type::TIME)
-                || both(Type::DURATION)
-                || both(Type::QUANTITY)
-                || both(Type::VERSION)
-                || left.may_fit(right, |kind| {
-                    kind.is_number()
-                        || matches!(kind, Type::TEXT | Type::TIME | Type::DURATION | Type::QUANTITY | Type::VERSION)
-                })
-        }
-    }
-}
-
-/// The type of a sum, a difference and so on; none if it can never be.
-fn arithmetic_type(operator: Binary, left: Type, right: Type) -> Option<Type> {
-    let numbers = left.is_number() && right.is_number();
-    match operator {
-        Binary::Add => match (left, right) {
-            _ if numbers => Some(left.promote(right)),
-            (Type::TEXT, Type::TEXT) => Some(Type::TEXT),
-            (Type::TIME, Type::DURATION) | (Type::DURATION, Type::TIME) => Some(Type::TIME),
-            (Type::DURATION, Type::DURATION) => Some(Type::DURATION),
-            (Type::QUANTITY, Type::QUANTITY) => Some(Type::QUANTITY),
-            // Nothing else can be added to an amount.
-            (Type::QUANTITY, other) | (other, Type::QUANTITY) if other.is_unknown() => Some(Type::QUANTITY),
-            _ => {
-                let kinds = [Type::INT, Type::FLOAT, Type::TEXT, Type::TIME, Type::DURATION, Type::QUANTITY];
-                fits_some(left, right, &kinds, Type::UNKNOWN)
-            }
-        },
-        Binary::Subtract => match (left, right) {
-            _ if numbers => Some(left.promote(right)),
-            (Type::TIME, Type::TIME) | (Type::DURATION, Type::DURATION) => Some(Type::DURATION),
-            (Type::TIME, Type::DURATION) => Some(Type::TIME),
-            (Type::QUANTITY, Type::QUANTITY) => Some(Type::QUANTITY),
-            (Type::QUANTITY, other) | (other, Type::QUANTITY) if other.is_unknown() => Some(Type::QUANTITY),
-            _ => {
-                let kinds = [Type::INT, Type::FLOAT, Type::TIME, Type::DURATION, Type::QUANTITY];
-                fits_some(left, right, &kinds, Type::UNKNOWN)
-            }
-        },
-        Binary::Multiply => match (left, right) {
-            _ if numbers => Some(left.promote(right)),
-            (Type::DURATION, Type::DURATION) => Some(Type::DURATION),
-            (Type::DURATION, other) | (other, Type::DURATION) if other.is_number() => Some(Type::DURATION),
-            (Type::QUANTITY, other) | (other, Type::QUANTITY) if other.is_number() => Some(Type::QUANTITY),
-            _ => fits_some(left, right, &[Type::INT, Type::FLOAT, Type::DURATION], Type::UNKNOWN),
-        },
-        Binary::Modulo => match (left, right) {
-            (Type::INT, Type::INT) => Some(Type::INT),
-            _ => fits_some(left, right, &[Type::INT], Type::INT),
-        },
-        Binary::Divide if left == Type::QUANTITY => match right {
-            Type::QUANTITY => Some(Type::FLOAT),
-            _ if right.is_number() => Some(Type::QUANTITY),
-            _ => None,
-        },
-        _ if numbers => Some(Type::FLOAT),
-        _ => fits_some(left, right, &[Type::INT, Type::FLOAT], Type::FLOAT),
-    }
-}
-
-fn fits_some(left: Type, right: Type, kinds: &[Type], result: Type) -> Option<Type> {
-    left.may_fit(right, |kind| kinds.contains(&kind)).then_some(result)
-}
-
-fn arithmetic_of(operator: Binary) -> Arithmetic {
-    match operator {
-        Binary::Add => Arithmetic::Add,
-        Binary::Subtract => Arithmetic::Subtract,
-        Binary::Multiply => Arithmetic::Multiply,
-        Binary::Divide => Arithmetic::Divide,
-        Binary::Modulo => Arithmetic::Modulo,
-        _ => Arithmetic::Power,
-    }
-}
-
-/// The texts of an array of nothing but constant texts and nil, and whether there is a nil.
-fn texts_of(haystack: &Op) -> Option<(Box<[Box<str>]>, bool)> {
-    let Kind::Array(elements) = &haystack.kind else { return None };
-    let is_nil = |element: &Op| matches!(element.kind, Kind::Constant(Constant::Nil));
-    let texts = elements.iter().filter(|element| !is_nil(element)).map(|element| match &element.kind {
-        Kind::Constant(Constant::Text(text)) => Some(text.clone()),
-        _ => None,
-    });
-    Some((texts.collect::<Option<_>>()?, elements.iter().any(is_nil)))
 }
 
 pub(super) fn name_of(operator: Binary) -> &'static str {

@@ -4,6 +4,7 @@
 use super::{Compiler, Typed, form::Form, operators::name_of};
 use crate::{
     ast::{Binary, Id, Kind as Syntax},
+    builtins::Builtin,
     error::Error,
     facts::{Compared, Relation},
     program::{Constant, Kind, Op},
@@ -209,6 +210,37 @@ impl<'s> Compiler<'s> {
     }
 }
 
+impl<'s> Compiler<'s> {
+    /// Notes that a text that has computed fields is taken apart by hand. What is between the same signs may be another part of it.
+    pub(super) fn note_split(&mut self, at: u32, builtin: &Builtin, arguments: &[Id], typed: &[Typed<'s>]) {
+        let ([text, sign], "split") = (typed, builtin.name) else { return };
+        if self.strict || !self.schema.notes_compared() || !matches!(text.known.form, Form::Shaped(Shape::TextWith(_)))
+        {
+            return;
+        }
+        let Some(sign) = text_of(&sign.op) else { return };
+        // Of what a path has behind its first part nothing is said.
+        let is_first = |id: &Id| match self.tree.kind(*id) {
+            Syntax::Member { base, property, .. } => {
+                self.at(*base) == at && matches!(self.tree.kind(*property), Syntax::Integer(0))
+            }
+            _ => false,
+        };
+        if sign == "/" && !(0..self.tree.nodes.len() as u32).map(Id).any(|id| is_first(&id)) {
+            return;
+        }
+        self.compared.push(Compared {
+            field: None,
+            subject: self.shown(arguments[0]),
+            relation: Relation::Split,
+            is_negated: false,
+            texts: [Box::from(sign)].into(),
+            may_be_nil: false,
+            at,
+        });
+    }
+}
+
 /// A text that is written in the expression.
 fn text_of(op: &Op) -> Option<&str> {
     match &op.kind {
@@ -218,7 +250,7 @@ fn text_of(op: &Op) -> Option<&str> {
 }
 
 /// The texts that something is compared with.
-fn texts(op: &Op) -> Vec<&str> {
+pub(super) fn texts(op: &Op) -> Vec<&str> {
     match &op.kind {
         Kind::Array(elements) => elements.iter().filter_map(text_of).collect(),
         _ => text_of(op).into_iter().collect(),

@@ -38,6 +38,9 @@ impl<'s> Compiler<'s> {
         let Some(wildcard) = name.and_then(|name| self.schema.wildcard(name)) else { return };
         let name = wildcard.list;
         let Some(texts) = asked.iter().map(|id| self.text_at(*id)).collect::<Option<Vec<&str>>>() else { return };
+        if self.tells_meant(at, wildcard, &texts) {
+            return;
+        }
         if self.strict || self.is_claimed(left_id, right_id) == wildcard.takes_away || texts.contains(&wildcard.all) {
             return self.warn_of_parts(at, wildcard, list, &texts, (left_id, right_id));
         }
@@ -58,6 +61,9 @@ impl<'s> Compiler<'s> {
         };
         let Some(texts) = elements.iter().map(|id| self.text_at(*id)).collect::<Option<Vec<&str>>>() else { return };
         let all = wildcard.all;
+        if self.tells_meant(at, wildcard, &texts) {
+            return;
+        }
         if self.strict
             || texts.contains(&all)
             || self.is_claimed(item, list) == wildcard.takes_away
@@ -74,6 +80,18 @@ impl<'s> Compiler<'s> {
         }
         let more = wildcard.of(&texts, self.is_of_hook(Some(list)));
         self.tell_wildcard(at, wildcard, Some(list), &texts, &more);
+    }
+
+    /// Warns of `"Secret" in .resources`, where there are names in small letters.
+    fn tells_meant(&mut self, at: u32, wildcard: &'static Wildcard, texts: &[&str]) -> bool {
+        let meant = texts.iter().find_map(|text| Some((text, (wildcard.meant)(text)?)));
+        let Some((text, (because, meant))) = meant.filter(|_| !self.strict) else { return false };
+        // Whoever asks for both knows.
+        if texts.contains(&&*meant) || self.is_asked_of(wildcard.list, &meant) {
+            return false;
+        }
+        self.warn(at, format!("{text:?} {because}: put `{meant:?}` in its place"));
+        true
     }
 
     /// Warns of `# in ["pods/exec", "*"]`, which says nothing of `*/exec`.

@@ -83,6 +83,14 @@ impl<'s> Compiler<'s> {
         self.warn(field.op.at, message);
     }
 
+    /// The text that a field can be and that differs from another one in nothing but capitals.
+    pub(super) fn word_like(&self, id: Id, text: &str) -> Option<&'s str> {
+        let Syntax::Member { base, .. } = self.tree.kind(id) else { return None };
+        let field = self.schema.field(self.form_of(*base)?.object()?, self.last_name(id)?)?;
+        let Shape::Word(words) = &field.shape else { return None };
+        words.listed.iter().map(String::as_str).find(|word| word.eq_ignore_ascii_case(text))
+    }
+
     /// What is filled in by what else is there, as it would be written. Nothing where that cannot be read.
     fn worked_out(&self, id: Id) -> Option<String> {
         let Syntax::Member { base, .. } = self.tree.kind(id) else { return None };

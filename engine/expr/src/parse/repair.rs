@@ -49,7 +49,7 @@ fn readable(text: &str) -> Option<String> {
     read(&text, !LENIENT).is_ok().then_some(text)
 }
 
-/// The condition of `if x`, `deny if x` and `some r in list; x`, which other languages have words around.
+/// The condition of `if x`, `deny if x`, `for c in list: x` and `some r in list; x`, which other languages have words around.
 fn without_head(source: &str) -> Option<String> {
     let source = source.trim();
     let (first, rest) = source.split_once(char::is_whitespace)?;
@@ -63,9 +63,31 @@ fn without_head(source: &str) -> Option<String> {
             let predicate = if first == "some" { "any" } else { "all" };
             Some(format!("{predicate}({list}, {variable}, {})", any_element(body)?))
         }
-        "if" if !rest.contains('{') => Some(rest.to_owned()),
+        "if" if !rest.contains('{') => match rest.split_once(" then ") {
+            Some((condition, rest)) => {
+                let (yes, no) = rest.split_once(" else ").unwrap_or((rest, "false"));
+                Some(format!("({condition}) ? ({yes}) : ({no})"))
+            }
+            None => Some(rest.to_owned()),
+        },
+        "for" => {
+            let (variable, rest) = rest.split_once(" in ")?;
+            let (list, body) = rest.split_once(':')?;
+            Some(format!("any({list}, {}, {body})", variable.trim()))
+        }
+        "typeof" => {
+            let (value, rest) = rest.split_once(char::is_whitespace)?;
+            let (sign, name) = rest.trim().split_once(char::is_whitespace)?;
+            let is_missing = matches!(name.trim().trim_matches(['"', '\'']), "undefined" | "null");
+            let sign = match sign {
+                "==" | "===" => "==",
+                "!=" | "!==" => "!=",
+                _ => return None,
+            };
+            is_missing.then(|| format!("{value} {sign} nil"))
+        }
         // `allow` says when nothing is wrong, which is the opposite.
-        "deny" | "violation" => Some(rest.strip_prefix("if ")?.trim_matches(['{', '}', ' ']).to_owned()),
+        "deny" | "violation" => Some(rest.strip_prefix("if ").unwrap_or(rest).trim_matches(['{', '}', ' ']).to_owned()),
         _ => None,
     }
 }

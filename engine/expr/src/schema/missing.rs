@@ -47,7 +47,12 @@ pub struct Wildcard {
     pub has_parts: bool,
     /// Whether the list says what is taken away, so that who has everything in it has less.
     pub takes_away: bool,
+    /// What is wrong with a text that nobody has in such a list, and what is meant by it.
+    pub meant: fn(&str) -> Option<(&'static str, String)>,
 }
+
+/// What is meant by a text that is spelled as nobody spells it.
+pub type Spelling = fn(&str) -> Option<String>;
 
 /// A list beside which there is a field that is for whatever none of its elements is for.
 #[derive(Clone, Copy, Debug)]
@@ -107,6 +112,15 @@ impl fmt::Display for Filled {
     }
 }
 
+/// An object that is one of several things, and says which by the field that it has.
+#[derive(Clone, Copy, Debug)]
+pub struct Sorts {
+    /// Its name.
+    pub object: &'static str,
+    /// The fields.
+    pub fields: &'static [&'static str],
+}
+
 /// A field that reads as something where it is missing, and that is not filled in wherever its object is.
 #[derive(Clone, Copy, Debug)]
 pub struct Meant {
@@ -141,6 +155,26 @@ impl Schema {
     pub(crate) fn fallback_of(&self, object: &str, field: &str) -> Option<Instead> {
         let is_meant = |fallback: &&Fallback| fallback.object == object && fallback.fields.contains(&field);
         self.fallbacks.iter().find(is_meant).map(|fallback| fallback.instead)
+    }
+
+    /// Says of which fields the texts are spelled in one way, by the names of the fields.
+    pub fn set_spellings(&mut self, spellings: &'static [(&'static str, Spelling)]) {
+        self.spellings = spellings;
+    }
+
+    /// How the texts of fields of this name are spelled.
+    pub(crate) fn spelling(&self, field: &str) -> Option<Spelling> {
+        self.spellings.iter().find(|(name, _)| *name == field).map(|(_, spelling)| *spelling)
+    }
+
+    /// Says which objects are one of several things.
+    pub fn set_sorts(&mut self, sorts: &'static [Sorts]) {
+        self.sorts = sorts;
+    }
+
+    /// Whether a field of an object of this name says which of several things it is.
+    pub(crate) fn is_sort(&self, object: &str, field: &str) -> bool {
+        self.sorts.iter().any(|sorts| sorts.object == object && sorts.fields.contains(&field))
     }
 
     /// Says which lists are filled in where they are empty.

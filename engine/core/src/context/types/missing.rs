@@ -1,6 +1,10 @@
 //! What Kubernetes takes for what objects leave out, and what stands for more than it says.
 
-use portal_expr::{Fallback, Filled, FilledList, Instead, Meant, Remainder, Schema, Siblings, Wildcard};
+mod lists;
+
+use portal_expr::{Fallback, Filled, FilledList, Instead, Meant, Remainder, Schema, Siblings, Sorts};
+
+use self::lists::{SPELLINGS, WILDCARDS};
 
 /// What the API server fills in where fields are left out, whatever else is there: `DeploymentSpec.replicas 1`, a line each. A test writes it.
 const FILLED: &str = include_str!("../filled.txt");
@@ -79,6 +83,59 @@ const REMAINDERS: [Remainder; 1] = [Remainder {
     looked_up: "ingresses",
 }];
 
+/// Objects that are one of several things. Of those that have other fields too, only the fields that say which.
+const SORTS: [Sorts; 9] = [
+    Sorts {
+        object: "Volume",
+        fields: &[
+            "awsElasticBlockStore",
+            "azureDisk",
+            "azureFile",
+            "cephfs",
+            "cinder",
+            "configMap",
+            "csi",
+            "downwardAPI",
+            "emptyDir",
+            "ephemeral",
+            "fc",
+            "flexVolume",
+            "flocker",
+            "gcePersistentDisk",
+            "gitRepo",
+            "glusterfs",
+            "hostPath",
+            "image",
+            "iscsi",
+            "nfs",
+            "persistentVolumeClaim",
+            "photonPersistentDisk",
+            "portworxVolume",
+            "projected",
+            "quobyte",
+            "rbd",
+            "scaleIO",
+            "secret",
+            "storageos",
+            "vsphereVolume",
+        ],
+    },
+    Sorts {
+        object: "VolumeProjection",
+        fields: &["clusterTrustBundle", "configMap", "downwardAPI", "podCertificate", "secret", "serviceAccountToken"],
+    },
+    Sorts {
+        object: "EnvVarSource",
+        fields: &["configMapKeyRef", "fieldRef", "fileKeyRef", "resourceFieldRef", "secretKeyRef"],
+    },
+    Sorts { object: "EnvFromSource", fields: &["configMapRef", "secretRef"] },
+    Sorts { object: "Probe", fields: &["exec", "grpc", "httpGet", "tcpSocket"] },
+    Sorts { object: "LifecycleHandler", fields: &["exec", "httpGet", "sleep", "tcpSocket"] },
+    Sorts { object: "NetworkPolicyPeer", fields: &["ipBlock"] },
+    Sorts { object: "MetricSpec", fields: &["containerResource", "external", "object", "pods", "resource"] },
+    Sorts { object: "IngressBackend", fields: &["resource", "service"] },
+];
+
 /// Objects that say the same by one of two fields.
 const EITHER_FIELDS: [(&str, [&str; 2]); 1] = [("ServiceBackendPort", ["number", "name"])];
 
@@ -139,7 +196,7 @@ const FILLED_LISTS: [FilledList; 1] = [FilledList {
 }];
 
 /// What Kubernetes takes fields for that are one of a few texts and are left out. Nothing where that depends on other fields.
-const WORD_DEFAULTS: [(&str, Option<&str>); 21] = [
+const WORD_DEFAULTS: [(&str, Option<&str>); 22] = [
     // The tag decides.
     ("imagePullPolicy", None),
     ("concurrencyPolicy", Some("Allow")),
@@ -163,6 +220,7 @@ const WORD_DEFAULTS: [(&str, Option<&str>); 21] = [
     ("failurePolicy", Some("Fail")),
     ("matchPolicy", Some("Equivalent")),
     ("supplementalGroupsPolicy", Some("Merge")),
+    ("procMount", Some("Default")),
 ];
 
 /// What Kubernetes takes fields for that are true or false and are left out, where that is not false. Nothing where that depends on other
@@ -180,20 +238,6 @@ const TRUTH_DEFAULTS: [(&str, Option<bool>); 9] = [
     // The pod decides for its containers.
     ("runAsNonRoot", None),
 ];
-
-/// Lists in which a text stands for everything: those of the rules of roles and webhooks, and capabilities.
-const WILDCARDS: [Wildcard; 8] = [
-    Wildcard { list: "verbs", ..ANY },
-    Wildcard { list: "resources", has_parts: true, ..ANY },
-    Wildcard { list: "apiGroups", ..ANY },
-    Wildcard { list: "apiVersions", ..ANY },
-    Wildcard { list: "operations", ..ANY },
-    Wildcard { list: "nonResourceURLs", ..ANY },
-    Wildcard { list: "add", all: "ALL", ..ANY },
-    Wildcard { list: "drop", all: "ALL", takes_away: true, ..ANY },
-];
-
-const ANY: Wildcard = Wildcard { list: "", all: "*", has_parts: false, takes_away: false };
 
 /// Objects that Kubernetes takes for empty where they are left out. A container without a security context runs as somebody; one without a
 /// probe has none.
@@ -225,11 +269,13 @@ pub(super) fn add_to(schema: &mut Schema) {
     schema.set_remainders(&REMAINDERS);
     schema.set_siblings(&SIBLINGS);
     schema.set_ranked(&RANKED);
+    schema.set_sorts(&SORTS);
     schema.set_either_fields(&EITHER_FIELDS);
     schema.set_fallbacks(&FALLBACKS);
     schema.set_filled_lists(&FILLED_LISTS);
     schema.set_truth_defaults(&TRUTH_DEFAULTS);
     schema.set_wildcards(&WILDCARDS);
+    schema.set_spellings(&SPELLINGS);
     schema.set_implied(&IMPLIED);
 }
 

@@ -84,7 +84,7 @@ impl Instead {
             (Instead::Value(value), Relation::Equal) => {
                 format!("write `{subject} {} {value}`", if *is_negated { "!=" } else { "==" })
             }
-            (Instead::Value(value), Relation::StartsWith | Relation::Other) => {
+            (Instead::Value(value), Relation::StartsWith | Relation::Split | Relation::Other) => {
                 format!("write `{subject} {not}startsWith {value}`")
             }
             (Instead::Condition(condition), Relation::In) => match is_negated {
@@ -100,6 +100,9 @@ impl Instead {
 /// What is wrong with a comparison with a text.
 fn found(compared: &Compared, text: &str, known: &Known<'_>) -> Option<Found> {
     let is_equality = matches!(compared.relation, Relation::Equal | Relation::In);
+    if compared.relation == Relation::Split {
+        return split(&compared.subject, text);
+    }
     if compared.field.is_none() && compared.relation == Relation::Other && text == ":" {
         return Some(colon(&compared.subject));
     }
@@ -140,6 +143,18 @@ fn colon(image: &str) -> Found {
     let because = "a registry may have a port, as in registry.example:5000/app, so that a `:` is no sign of a tag";
     let instead = Instead::Condition(format!("{image}.tag != \"latest\""));
     Found { level: Level::Warning, because: because.to_owned(), instead }
+}
+
+/// Whoever takes an image apart by hand has another part of it where one is left out.
+fn split(image: &str, sign: &str) -> Option<Found> {
+    let (because, instead) = match sign {
+        ":" => ("a registry may have a port, as in registry.example:5000/app, and a tag may be left out", "tag"),
+        "/" => ("the registry may be left out, which is docker.io then", "registry"),
+        "@" => ("a digest may be left out", "sha256"),
+        _ => return None,
+    };
+    let instead = Instead::Condition(format!("{image}.{instead}"));
+    Some(Found { level: Level::Warning, because: because.to_owned(), instead })
 }
 
 /// Whoever looks for the tag finds no image that is written without one.

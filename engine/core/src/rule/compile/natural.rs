@@ -11,6 +11,7 @@ mod left_out;
 mod lookups;
 mod missing;
 mod partial;
+mod slips;
 
 use crate::testing::{Objects, judge, objects, rules};
 

@@ -42,7 +42,11 @@ impl Compiler<'_> {
         let reads_container = |field: &str| {
             PLACES.of_containers.iter().chain(&of_objects.of_containers).any(|place| place.is_read(field, facts))
         };
-        let rule = LazyCell::new(|| portal_expr::written(&self.spec.rule).unwrap_or_default());
+        let rule = LazyCell::new(|| {
+            let written = portal_expr::written(&self.spec.rule).unwrap_or_default();
+            // In rules `?.` says nothing more than `.`, and a text may have it in it.
+            if written.contains('"') { written } else { written.replace("?.", ".") }
+        });
         let mut read: Vec<(&Place, &str)> = Vec::new();
         for place in PLACES.of_pod.iter().chain(&of_objects.of_pod) {
             // What is computed of a security context reads all of it: the text says which field that is.

@@ -137,7 +137,7 @@ mod tests {
     fn what_asks_for_both_or_for_what_is_written_is_not_told() {
         let requests = "container.containerType != 'ephemeral' && container.resources.requests";
         for rule in [
-            "container.securityContext.runAsNonRoot != true && securityContext.runAsNonRoot != true",
+            "container.securityContext.runAsNonRoot == nil && securityContext.runAsNonRoot == nil",
             "(container.securityContext.runAsUser ?? spec.securityContext.runAsUser) == 0",
             "container.securityContext.privileged == true",
             &format!("{requests}.cpu == nil"),
