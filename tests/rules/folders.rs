@@ -1,5 +1,7 @@
 //! Folders as people have them: charts, kustomizations, and rules of other programs beside the objects.
 
+use std::fs;
+
 use serde_json::Value;
 
 use super::{BAD, GOOD, RULE, check, folder, portal};
