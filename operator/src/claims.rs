@@ -69,7 +69,7 @@ fn is_issued(secret: &Key, object: &Object) -> bool {
 }
 
 /// The objects that an instance may make where another one may want the same.
-fn claims(instance: &Instance, operator: &OperatorSettings) -> BTreeSet<Key> {
+pub fn claims(instance: &Instance, operator: &OperatorSettings) -> BTreeSet<Key> {
     let children = children(instance, &Permissions::default(), operator);
     let made = children.iter().map(|object| object.key.clone());
     // One that somebody brings may serve several instances.

@@ -58,7 +58,7 @@ const LINGER: Duration = Duration::from_secs(5);
 /// What is to be done for an instance. `needs` is nothing while not all rules are known.
 pub fn desired(instance: &Instance, needs: Option<&Needs>, observed: &Observed, operator: &OperatorSettings) -> Plan {
     if instance.is_deleted {
-        return teardown::plan(instance, observed);
+        return teardown::plan(instance, observed, operator);
     }
     // Of what cannot be read nobody knows what it needs.
     let needs = needs.filter(|_| instance.problem.is_none());

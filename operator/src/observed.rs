@@ -51,6 +51,8 @@ pub struct Memory {
     pub failure: Option<Failure>,
     /// Since when the webhook configuration is known to be gone: the API server itself has said so. By the clock that nobody sets.
     pub gone_since: Option<Duration>,
+    /// The objects of which the API server itself has said that they are not there.
+    pub missing: BTreeSet<Key>,
     /// When each object was last written, and how often it had to be set right.
     pub repairs: BTreeMap<Key, Repairs>,
     /// When what rules need was last needed, in each set of pods.
@@ -200,6 +202,8 @@ impl Memory {
     pub fn is_gone(&mut self, key: &Key, uptime: Duration) {
         if key.kind == Kind::ValidatingWebhookConfiguration {
             self.gone_since.get_or_insert(uptime);
+        } else {
+            self.missing.insert(key.clone());
         }
     }
 

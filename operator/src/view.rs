@@ -35,7 +35,7 @@ const IN_NAMESPACE: [Kind; 8] = [
 ];
 
 /// The kinds that other operators bring.
-const OPTIONAL: [Kind; 5] =
+pub const OPTIONAL: [Kind; 5] =
     [Kind::ServiceMonitor, Kind::PrometheusRule, Kind::Certificate, Kind::PolicyReport, Kind::Report];
 
 /// The kinds that are watched in the whole cluster.

@@ -140,7 +140,7 @@ fn metadata(key: &Key, instance: &Instance, observed: &Observed) -> Value {
     })
 }
 
-fn authority_key(instance: &Instance, operator: &OperatorSettings) -> Key {
+pub(super) fn authority_key(instance: &Instance, operator: &OperatorSettings) -> Key {
     Key::namespaced(Kind::Secret, &operator.namespace, &names::authority_secret(&instance.name))
 }
 

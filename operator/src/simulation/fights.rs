@@ -69,3 +69,24 @@ fn a_child_that_has_lost_its_label_is_found_and_set_right() {
         assert_eq!(scene.children("default"), before);
     }
 }
+
+#[test]
+fn a_child_that_has_lost_its_labels_goes_with_its_instance() {
+    let lost = [
+        Key::namespaced(Kind::PodDisruptionBudget, "portal-system", "portal-default"),
+        Key::namespaced(Kind::Service, "portal-system", "portal-default"),
+        Key::namespaced(Kind::Secret, "portal-operator", "portal-default-ca"),
+        Key::cluster(Kind::ClusterRole, "portal-default"),
+    ];
+    let mut scene = Scene::new(running(json!({})));
+    scene.world().is_harmed = true;
+    for key in &lost {
+        assert!(scene.world().get(key).is_some(), "{key} is not there");
+        scene.world().edit(key, |value| value["metadata"]["labels"] = json!({}));
+    }
+    scene.world().delete(&Key::cluster(Kind::PortalInstance, "default"), false);
+    scene.settle();
+    for key in &lost {
+        assert!(scene.world().get(key).is_none(), "{key} is left");
+    }
+}
