@@ -14,7 +14,7 @@ use portal_cluster::rules::{
     cluster::SeenRule,
     status::{condition, entries},
 };
-use portal_core::rule::source::RuleId;
+use portal_core::rule::source::{RuleId, is_version_of};
 use portal_crds::ConditionType;
 use serde_json::{Value, json};
 use tokio::sync::watch;
@@ -224,7 +224,7 @@ impl Said {
     fn decide<'a>(&self, id: &RuleId, verdicts: Option<&'a Verdicts>) -> Option<Verdict<'a>> {
         let verdicts = verdicts?;
         let rule = verdicts.rule(id)?;
-        if rule.version != format!("{}/{}", self.uid, self.generation) {
+        if !is_version_of(&rule.version, &self.uid, self.generation) {
             return None;
         }
         Some(match verdicts.denied.get(id) {

@@ -18,7 +18,10 @@ use portal_core::{
     event::Front,
     layers::Layers,
     requirements::Requirements,
-    rule::{RuleSet, source::RuleId},
+    rule::{
+        RuleSet,
+        source::{RuleId, is_version_of},
+    },
     webhook::{configuration_name, first_gap},
 };
 use tokio::sync::watch;
@@ -143,7 +146,7 @@ impl Standings {
         {
             return lacks;
         }
-        let version = format!("{}/{}", report.uid, report.generation);
+        let version = self.version(rule, report);
         let gap = self.view.borrow().as_ref().and_then(|view| view.gap(rule, &version));
         if let Some(gap) = gap {
             return Standing::Lacks { reason: "NotEverywhere", text: gap.text, is_certain: gap.is_certain };
@@ -153,6 +156,15 @@ impl Standings {
             Some(text) => Standing::Lacks { reason: "NotAudited", text, is_certain: true },
             None => Standing::Runs,
         }
+    }
+
+    /// The version of a rule that this replica has taken, as other replicas name theirs.
+    fn version(&self, rule: &RuleId, report: &Report) -> String {
+        let snapshot = self.in_force.now();
+        let in_force = snapshot.rule(rule).map(|rule| rule.version.clone());
+        in_force
+            .filter(|version| is_version_of(version, &report.uid, report.generation))
+            .unwrap_or_else(|| format!("{}/{}", report.uid, report.generation))
     }
 
     /// Why audit does not ask the rule about some kind that it names, if that is so: to admission objects are sent in the version of the

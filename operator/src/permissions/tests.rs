@@ -48,7 +48,7 @@ spec:
 ---
 apiVersion: portal.io/v1alpha1
 kind: PortalClusterRule
-metadata: {name: services}
+metadata: {name: services, annotations: {portal.io/category: Network/Ports}}
 spec:
   match: {gvk: [{kind: Pod}]}
   rule: len(cluster.services.list(metadata.namespace)) > 100

@@ -380,7 +380,14 @@ fn article(expected: &str) -> &'static str {
 mod tests {
     use expect_test::expect;
 
-    use crate::{manifest::Manifest, rule::file, testing::rules};
+    use crate::{
+        manifest::Manifest,
+        rule::{
+            file,
+            source::{Origin, is_version_of},
+        },
+        testing::rules,
+    };
 
     #[test]
     fn a_rule_has_the_category_that_it_says() {
@@ -407,6 +414,17 @@ mod tests {
         assert_eq!(plain("").category, None);
         // Whoever tells of a rule must learn of another category.
         assert_ne!(plain("category: Network\n").version(), plain("").version());
+        // And whoever knows of its object alone knows its version nevertheless.
+        for annotations in ["portal.io/category: Network/Ports", "a: b"] {
+            let mut source = object(annotations);
+            (source.origin, source.generation) = (Origin::Cluster { uid: "u".to_owned() }, 12);
+            let version = source.version();
+            let known = [("u", 12), ("u", 1), ("u", 2), ("", 12), ("u/12", 12)];
+            assert_eq!(
+                known.map(|(uid, generation)| is_version_of(&version, uid, generation)),
+                [true, false, false, false, false]
+            );
+        }
     }
 
     #[test]

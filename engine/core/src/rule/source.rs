@@ -54,6 +54,13 @@ pub struct RuleSource {
 /// The annotation of a rule that says what sort of rule it is.
 pub const CATEGORY: &str = "portal.io/category";
 
+/// Whether this is a [version](RuleSource::version) of the rule that is an object with this uid, in this generation, whatever its category
+/// is.
+pub fn is_version_of(version: &str, uid: &str, generation: i64) -> bool {
+    let behind_uid = version.strip_prefix(uid).and_then(|rest| rest.strip_prefix('/'));
+    behind_uid.and_then(|rest| rest.split('/').next()) == Some(generation.to_string().as_str())
+}
+
 impl RuleSource {
     /// What tells this version of the rule from others of its name: of an object its uid and generation, of a file what the rule says.
     /// Two engines that have the same version of a rule judge alike, and tell of it alike: an annotation changes no generation, so the
