@@ -302,16 +302,15 @@ impl World {
             let given = self.given(account);
             let has = |need: &Need| given.contains(need) || given.contains(&(need.0.clone(), None));
             let believed = self.believed.get(account).filter(|believed| believed.generation == instance.generation);
-            let is_in_use = self.is_in_use(&instance, account);
-            let is_asked_for =
-                instance.engines().contains(&engine) || instance.engines().iter().any(|one| one.name == *account);
+            // Of pods that go an operator may not hear in time.
+            let is_asked_for = instance.engines().iter().any(|one| one.name == *account);
             for need in needed {
                 let entry = (account.clone(), need.clone());
                 if has(need) {
                     if active.contains(&entry) || believed.is_some_and(|believed| believed.needed.contains(need)) {
                         still_active.insert(entry);
                     }
-                } else if active.contains(&entry) && is_in_use && believed.is_some() {
+                } else if active.contains(&entry) && is_asked_for && believed.is_some() {
                     self.fail(&format!("{account} loses {need:?}, which an active rule needs"));
                 } else if is_asked_for && late > LATE {
                     self.fail(&format!("{account} lacks {need:?} for {late} s"));

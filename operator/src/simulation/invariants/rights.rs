@@ -27,7 +27,8 @@ impl World {
         if let Some(surplus) = surplus {
             self.fail(&format!("{key} is given {surplus:?}, which no rule needs"));
         }
-        if !self.is_in_use(&instance, &key.name) {
+        // Of pods that go an operator may not hear in time.
+        if instance.engines().iter().all(|engine| engine.name != key.name) {
             return;
         }
         let others = self.roles_of(&key.name).filter(|role| role.key != *key).flat_map(|role| rights_of(role));
@@ -97,14 +98,6 @@ impl World {
         instances
             .filter(|instance| instance.problem.is_none())
             .find_map(|instance| instance.leaving(account).map(|engine| (instance, engine)))
-    }
-
-    /// Whether an account is of pods that there should be, or of some that are there still.
-    pub(in super::super) fn is_in_use(&self, instance: &Instance, account: &str) -> bool {
-        let runs_as = |pod: &Arc<Object>| pod.value["spec"]["serviceAccountName"] == *account;
-        instance.engines().iter().any(|engine| engine.name == account)
-            || self.of_kind(Kind::Deployment).iter().any(|found| found.key.name == account)
-            || self.of_kind(Kind::Pod).iter().any(runs_as)
     }
 
     /// The roles of an account.
