@@ -220,17 +220,16 @@ fn is_replaced(kind: Kind) -> bool {
     )
 }
 
-/// Whether an object is what is wanted and nothing else. Labels and annotations of others may stay.
+/// Whether an object is what is wanted and nothing else. Labels and annotations of others may stay, and what is null is not there.
 fn is_exactly(found: &Object, wanted: &Object) -> bool {
-    let metadata = |object: &Object| object.value["metadata"].clone();
-    let body = |object: &Object| {
-        let mut fields = object.value.as_object().cloned().unwrap_or_default();
-        fields.retain(|name, value| {
-            !["metadata", "status", "apiVersion", "kind"].contains(&name.as_str()) && !value.is_null()
-        });
-        fields
+    let is_of_body = |name: &str| !["metadata", "status", "apiVersion", "kind"].contains(&name);
+    let has_all_of = |one: &Object, other: &Object| {
+        let mut fields = other.value.as_object().into_iter().flatten();
+        fields.all(|(name, value)| !is_of_body(name) || value.is_null() || one.value.get(name) == Some(value))
     };
-    covers(&metadata(found), &metadata(wanted)) && body(found) == body(wanted)
+    covers(&found.value["metadata"], &wanted.value["metadata"])
+        && has_all_of(found, wanted)
+        && has_all_of(wanted, found)
 }
 
 /// What is wanted, in the place of the version that was found. Labels and annotations of others stay.
