@@ -364,8 +364,10 @@ async fn a_receiver_that_is_down_a_bad_alert_and_a_new_sender_lose_nothing_and_n
     assert!(up.fires(&["bad", "cache", "db", "refused", "web"]), "{:?}", up.firing());
     next.board.put(7, None);
     eventually("what is mended has ended", || up.fires(&["bad", "cache", "db", "refused"]));
-    eventually("people are told so", || people.of("web") == (1, 1));
-    for name in ["bad", "cache", "db", "refused"] {
+    eventually("people are told so, and of the one that was bad before", || {
+        people.of("web") == (1, 1) && people.of("bad") == (1, 0)
+    });
+    for name in ["cache", "db", "refused"] {
         assert_eq!(people.of(name), (1, 0), "{name}");
     }
     next.stop().await;
