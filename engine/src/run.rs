@@ -400,6 +400,7 @@ impl Admission {
             rules_per_namespace: engine.rules_per_namespace,
             rule_selector: engine.rule_selector.clone(),
             granter: settings.granter.clone(),
+            layers: engine.layers,
         };
         let judging = Arc::new(settings.judge);
         let preview = Preview::new(caches.clone(), Arc::clone(&judging));

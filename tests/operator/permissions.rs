@@ -110,7 +110,7 @@ fn a_rule_that_needs_more_than_can_be_granted_says_what_to_apply_and_others_go_o
     installation.ready();
     installation.refuse_bad();
     let told = installation.look_up("needy-secrets", "len(cluster.secrets.list(metadata.namespace)) > 100");
-    let warned = "granted what the engine may not do for it: get secrets in the whole cluster, list secrets in the whole cluster";
+    let warned = "PermissionGranted says what to apply: get, list, watch secrets in the whole cluster";
     assert!(told.contains(warned), "{told}");
     let condition = |name: &str| installation.of_rule("pcr", "needy-secrets", name);
     installation.eventually("it is told", || condition("PermissionGranted")["status"] == "False");

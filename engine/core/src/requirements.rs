@@ -444,3 +444,21 @@ fn verbs<'a>(rule: &'a Rule, action: &Action) -> Vec<Verb<'a>> {
 fn permission((group, resource, verb): Verb<'_>) -> Permission {
     Permission { group: group.to_owned(), resource: resource.to_owned(), verb }
 }
+
+/// Verbs, resources and places in words, such as `list, watch pods in the whole cluster`. Resources with the same verbs stand together.
+pub fn in_words<'a>(needs: impl IntoIterator<Item = (&'a Permission, Option<&'a str>)>) -> String {
+    let mut resources: BTreeMap<_, (String, BTreeSet<&str>)> = BTreeMap::new();
+    for (permission, namespace) in needs {
+        let resource = (namespace, &permission.group, &permission.resource);
+        resources.entry(resource).or_insert_with(|| (permission.name(), BTreeSet::new())).1.insert(permission.verb);
+    }
+    let mut places: BTreeMap<(Option<&str>, Vec<&str>), Vec<String>> = BTreeMap::new();
+    for ((namespace, ..), (name, verbs)) in resources {
+        places.entry((namespace, Vec::from_iter(verbs))).or_default().push(name);
+    }
+    let words = places.into_iter().map(|((namespace, verbs), names)| {
+        let place = namespace.map_or_else(|| "in the whole cluster".to_owned(), |name| format!("in namespace {name}"));
+        format!("{} {} {place}", verbs.join(", "), names.join(", "))
+    });
+    words.collect::<Vec<_>>().join(" and ")
+}

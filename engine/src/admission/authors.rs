@@ -19,7 +19,7 @@ use portal_core::{
     decide::response::response,
     language::ExprEngine,
     layers::Layers,
-    requirements::{Permission, Requirements},
+    requirements::{Permission, Requirements, in_words},
     review::{ReviewError, request_of},
     rule::RuleSet,
 };
@@ -61,6 +61,8 @@ pub struct AuthorSettings {
     pub rule_selector: Selector,
     /// Who grants what rules need. Nobody is told what cannot be granted if that is not known.
     pub granter: Option<String>,
+    /// The layers of the engine: what they need is looked at, and what other pods need is not.
+    pub layers: Layers,
 }
 
 /// What happens if the author of a rule may not do what the rule does.
@@ -151,23 +153,24 @@ impl Authors {
     async fn not_granted(&self, draft: &Draft) -> Option<String> {
         let granter = Subject { name: self.settings.granter.clone()?, ..Subject::default() };
         let rules = RuleSet::new(vec![draft.rule.clone()?]);
-        let needs = Requirements::of(&rules, Layers { admission: true, ..Layers::default() }).grants();
+        let needs = Requirements::of(&rules, self.settings.layers).grants();
         let questions = needs.keys().map(|(permission, namespace)| {
             let (permission, namespace, granter) = (permission.clone(), namespace.clone(), &granter);
             async move {
                 let _permit = self.questions.acquire().await;
                 let may = async |subject| is_allowed(&self.client, subject, &permission, namespace.as_deref()).await;
                 let is_lacking = may(None).await == Ok(false) && may(Some(granter)).await == Ok(false);
-                is_lacking.then(|| words(&permission, namespace.as_deref()))
+                is_lacking.then_some((permission, namespace))
             }
         });
         let answers = stream::iter(questions.collect::<Vec<_>>()).buffered(AT_A_TIME).collect::<Vec<_>>();
-        let lacks: Vec<String> = tokio::time::timeout(DEADLINE, answers).await.ok()?.into_iter().flatten().collect();
-        let lacks = lacks.join(", ");
+        let lacks: Vec<_> = tokio::time::timeout(DEADLINE, answers).await.ok()?.into_iter().flatten().collect();
         (!lacks.is_empty()).then(|| {
+            let lacks = in_words(lacks.iter().map(|(permission, namespace)| (permission, namespace.as_deref())));
+            // The way out comes first: what is too long is cut at the end.
             format!(
-                "the rule takes effect only when somebody has granted what the engine may not do for it: {lacks}; its condition \
-                 PermissionGranted says what to apply"
+                "the rule takes effect only when somebody has granted what the engine may not do for it; its condition PermissionGranted \
+                 says what to apply: {lacks}"
             )
         })
     }
@@ -189,7 +192,7 @@ impl Authors {
         let permit = self.questions.acquire().await;
         let allowed = is_allowed(&self.client, Some(user), permission, namespace.as_deref()).await;
         drop(permit);
-        let name = words(permission, namespace.as_deref());
+        let name = in_words([(permission, namespace.as_deref())]);
         match allowed {
             Ok(true) => None,
             Ok(false) => Some(format!("{} may not {name}, which the rule does for them", user.name)),
@@ -207,12 +210,6 @@ fn enforced(draft: &Draft, missing: &[String]) -> Option<String> {
     let first = missing.first()?;
     let more = if missing.len() > 1 { format!(" (and {} more)", missing.len() - 1) } else { String::new() };
     Some(format!("{first}{more}: a rule is written by somebody who may do what it does"))
-}
-
-/// What somebody does, in words.
-fn words(permission: &Permission, namespace: Option<&str>) -> String {
-    let place = namespace.map_or_else(|| "in the whole cluster".to_owned(), |name| format!("in namespace {name}"));
-    format!("{} {} {place}", permission.verb, permission.name())
 }
 
 /// The one who writes.

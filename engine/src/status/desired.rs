@@ -93,7 +93,8 @@ impl Wanted<'_> {
         self.set(&mut conditions, ConditionType::Accepted, accepted);
         self.set(&mut conditions, ConditionType::Active, active);
         if condition_of(&conditions, ConditionType::PermissionGranted).is_none() {
-            let message = "no operator has decided yet".to_owned();
+            let message = "nobody has decided yet: the operator does when it can load the rule and its kinds are known"
+                .to_owned();
             self.set(&mut conditions, ConditionType::PermissionGranted, Verdict("Unknown", "NotDecided", message));
         }
         let is_active = condition_of(&conditions, ConditionType::Active);

@@ -3,7 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
-use portal_core::{requirements::Permission, rule::source::RuleId};
+use portal_core::{
+    requirements::{Permission, in_words},
+    rule::source::RuleId,
+};
 use portal_crds::RbacMode;
 use serde_json::{Value, json};
 
@@ -80,21 +83,9 @@ pub(super) fn told(
     format!("{}{end}{manifests}", sentences.join("; "))
 }
 
-/// Verbs, resources and places in words.
+/// What is needed, in words.
 pub(super) fn words<'a>(needs: impl Iterator<Item = &'a Need>) -> String {
-    let mut places: BTreeMap<Option<&str>, Vec<&Need>> = BTreeMap::new();
-    for need in needs {
-        places.entry(need.1.as_deref()).or_default().push(need);
-    }
-    let mut words = Vec::new();
-    for (namespace, needs) in places {
-        let place = namespace.map_or_else(|| "in the whole cluster".to_owned(), |name| format!("in namespace {name}"));
-        for ((group, resource), verbs) in resources(needs.into_iter()) {
-            let permission = Permission { group: group.to_owned(), resource: resource.to_owned(), verb: "" };
-            words.push(format!("{} {} {place}", Vec::from_iter(verbs).join(", "), permission.name()));
-        }
-    }
-    words.join(" and ")
+    in_words(needs.map(|(permission, namespace)| (permission, namespace.as_deref())))
 }
 
 fn resources<'a>(needs: impl Iterator<Item = &'a Need>) -> Resources<'a> {

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use futures_util::future::join_all;
 use portal_cluster::{metrics::Registry, rules::quota::RULES_PER_NAMESPACE};
+use portal_core::layers::Layers;
 use serde_json::{Value, json};
 use tokio::time::{Instant, pause, resume, sleep, timeout};
 
@@ -18,15 +19,23 @@ use crate::{
 
 const ALLOWED: &str = r#"{"metadata":{},"spec":{},"status":{"allowed":true}}"#;
 
-/// Those who are asked about, by an engine that has one rule itself.
+/// Those who are asked about, by an engine that has one rule itself. Nobody is said to grant what rules need.
 async fn authors(check: AuthorCheck, api: &ApiServer) -> Authors {
-    let rules = Rules::of("name: r\nmatch: {gvk: [{kind: Pod}]}\nrule: spec.hostNetwork\n").await;
-    let settings = AuthorSettings {
+    authors_by(settings(check), api).await
+}
+
+fn settings(check: AuthorCheck) -> AuthorSettings {
+    AuthorSettings {
         check,
         rules_per_namespace: RULES_PER_NAMESPACE,
         rule_selector: Default::default(),
         granter: None,
-    };
+        layers: Layers::default(),
+    }
+}
+
+async fn authors_by(settings: AuthorSettings, api: &ApiServer) -> Authors {
+    let rules = Rules::of("name: r\nmatch: {gvk: [{kind: Pod}]}\nrule: spec.hostNetwork\n").await;
     Authors::new(api.client(), rules.in_force.clone(), settings, EngineMetrics::register(&Registry::new()))
 }
 
@@ -37,6 +46,10 @@ async fn answer(authors: &Authors) -> Value {
         "apiVersion": "portal.io/v1alpha1", "kind": "PortalClusterRule", "metadata": {"name": "a"},
         "spec": {"match": matching, "rule": "metadata.labels.team == nil"},
     });
+    answer_to(authors, rule).await
+}
+
+async fn answer_to(authors: &Authors, rule: Value) -> Value {
     let request = json!({
         "resource": {"group": "portal.io", "version": "v1alpha1", "resource": "portalclusterrules"},
         "object": rule, "userInfo": {"username": "alice"},
@@ -83,5 +96,27 @@ async fn an_author_whom_nobody_knows_in_time_is_refused_or_told() {
         api.answers.add_permits(QUESTIONS);
         assert_eq!(answer(&authors).await, json!({"uid": "1", "allowed": true}));
         resume();
+    }
+}
+
+#[tokio::test]
+async fn what_nobody_grants_is_told_for_the_layers_that_the_engine_has() {
+    let admission = Layers { admission: true, ..Layers::default() };
+    let audit = Layers { audit: true, ..admission };
+    let told = "the rule takes effect only when somebody has granted what the engine may not do for it; its condition \
+                PermissionGranted says what to apply: get, list, watch pods, podtemplates";
+    for (layers, warning) in [(admission, None), (audit, Some(told))] {
+        let api = ApiServer::saying(201, &ALLOWED.replace("true", "false"));
+        let granter = Some("nobody".to_owned());
+        let authors = authors_by(AuthorSettings { granter, layers, ..settings(AuthorCheck::Off) }, &api).await;
+        let rule = json!({
+            "apiVersion": "portal.io/v1alpha1", "kind": "PortalClusterRule", "metadata": {"name": "a"},
+            "spec": {"match": {"gvk": [{"kind": "Pod"}]}, "rule": "spec.hostNetwork"},
+        });
+        let answer = answer_to(&authors, rule).await;
+        match warning {
+            Some(told) => assert!(answer["warnings"][0].as_str().unwrap().starts_with(told), "{answer}"),
+            None => assert_eq!(answer["warnings"], Value::Null),
+        }
     }
 }
