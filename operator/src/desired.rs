@@ -10,7 +10,6 @@ mod teardown;
 mod webhook;
 
 use std::collections::BTreeSet;
-use std::time::Duration;
 
 use portal_crds::PortalInstanceStatus;
 use serde_json::Value;
@@ -51,9 +50,6 @@ const PRUNED: [Kind; 14] = [
     Kind::ClusterRole,
     Kind::ServiceAccount,
 ];
-
-/// How long engines go on after the webhook configuration is gone: other API servers hear of it later.
-const LINGER: Duration = Duration::from_secs(5);
 
 /// What is to be done for an instance. `needs` is nothing while not all rules are known.
 pub fn desired(instance: &Instance, needs: Option<&Needs>, observed: &Observed, operator: &OperatorSettings) -> Plan {

@@ -49,6 +49,9 @@ pub struct Memory {
     pub probe: Option<Probe>,
     /// The step that failed last, until one works.
     pub failure: Option<Failure>,
+    /// The UID of the webhook configuration that was seen last, and since when it is there if another one was before it. By the clock that
+    /// nobody sets.
+    pub configuration: Option<(String, Option<Duration>)>,
     /// Since when the webhook configuration is known to be gone: the API server itself has said so. By the clock that nobody sets.
     pub gone_since: Option<Duration>,
     /// The objects of which the API server itself has said that they are not there.
@@ -68,7 +71,7 @@ pub struct Memory {
 pub struct Probe {
     /// When.
     pub at: Timestamp,
-    /// The UID of the webhook configuration at that time.
+    /// The UID of the webhook configuration that the API server asked by. Empty if it may have been another one.
     pub configuration: String,
     /// The version that the engine answered with, or what was in the way.
     pub answer: Answer,
@@ -104,6 +107,9 @@ pub struct Repairs {
     /// When the last one was.
     pub at: Timestamp,
 }
+
+/// How long API servers may act on a webhook configuration that is gone: they hear of it later.
+pub const LINGER: Duration = Duration::from_secs(5);
 
 /// A repair counts as one of a row if it comes within this time of the one before.
 const ROW: SignedDuration = SignedDuration::from_mins(10);
@@ -181,21 +187,30 @@ impl Memory {
         }
     }
 
-    /// Notes whether the engine answered through the API server.
+    /// Notes whether the engine answered through the API server. An answer says nothing of a configuration that is so new that API servers
+    /// may have asked by the one before.
     pub fn probed(&mut self, instance: &Instance, observed: &Observed, answer: Answer, now: Timestamp) {
         let key = Key::cluster(Kind::ValidatingWebhookConfiguration, &configuration_name(&instance.name));
         let before = self.probe.as_ref().and_then(|probe| probe.answered_at);
+        let seen = observed.memory.configuration.as_ref().and_then(|(_, since)| *since);
+        let is_new = seen.is_some_and(|since| observed.uptime.saturating_sub(since) < LINGER);
+        let found = observed.get(&key).filter(|_| !is_new);
         self.probe = Some(Probe {
             at: now,
-            configuration: observed.get(&key).map(|found| found.uid().to_owned()).unwrap_or_default(),
+            configuration: found.map(|found| found.uid().to_owned()).unwrap_or_default(),
             answered_at: if answer.is_ok() { Some(now) } else { before },
             answer,
         });
     }
 
-    /// Notes that a watch shows the webhook configuration, or does not.
-    pub fn saw(&mut self, is_there: bool) {
-        self.gone_since.take_if(|_| is_there);
+    /// Notes that watches show this webhook configuration, or none.
+    pub fn saw(&mut self, configuration: Option<&Object>, uptime: Duration) {
+        let Some(found) = configuration else { return };
+        self.gone_since = None;
+        if self.configuration.as_ref().is_none_or(|(uid, _)| uid != found.uid()) {
+            let since = self.configuration.is_some().then_some(uptime);
+            self.configuration = Some((found.uid().to_owned(), since));
+        }
     }
 
     /// Notes that the API server has no such object.
@@ -270,6 +285,8 @@ fn pause(times: u32) -> SignedDuration {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     #[test]
@@ -283,5 +300,26 @@ mod tests {
         assert_eq!((failure.times, failure.until), (10, now + MOST));
         assert!(failure.is_waiting(now) && !failure.is_waiting(now + MOST));
         assert!(!failure.is_waiting(now - SignedDuration::from_hours(30)));
+    }
+
+    #[test]
+    fn an_answer_counts_for_a_configuration_when_no_api_server_can_have_asked_by_the_one_before() {
+        let instance = crate::children::tests::instance(json!({}));
+        let mut memory = Memory::default();
+        let mut counts = |uid: &str, seconds: u64| {
+            let value = json!({ "metadata": { "name": configuration_name(&instance.name), "uid": uid } });
+            let found = Object::from_value(Kind::ValidatingWebhookConfiguration, value);
+            let uptime = Duration::from_secs(seconds);
+            memory.saw(Some(&found), uptime);
+            let mut observed = Observed::nothing(Timestamp::UNIX_EPOCH, uptime);
+            observed.memory = memory.clone();
+            observed.objects.insert(found.key.clone(), Arc::new(found));
+            memory.probed(&instance, &observed, Ok("0.1.0".to_owned()), observed.now);
+            memory.probe.as_ref().unwrap().configuration == uid
+        };
+        // Of the first one an answer is an answer.
+        assert!(counts("first", 10) && counts("first", 11));
+        assert!(!counts("second", 12) && !counts("second", 16));
+        assert!(counts("second", 17));
     }
 }

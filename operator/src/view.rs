@@ -122,7 +122,7 @@ pub fn observe(
                 _ => None,
             }
         });
-    memory.saw(objects.contains_key(&configuration));
+    memory.saw(objects.get(&configuration).map(|found| &**found), uptime);
     Observed {
         now,
         uptime,

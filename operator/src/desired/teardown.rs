@@ -1,12 +1,12 @@
 //! The end of an instance: first what asks for answers, then, when nobody asks any more, what answers.
 
-use super::{LINGER, PRUNED, certificates::authority_key, draft::Draft, is_child};
+use super::{PRUNED, certificates::authority_key, draft::Draft, is_child};
 use crate::{
     claims::claims,
     instance::{Instance, OperatorSettings},
     names::configuration_name,
     object::{Key, Kind, Object},
-    observed::{Failure, NOT_ALLOWED, Observed},
+    observed::{Failure, LINGER, NOT_ALLOWED, Observed},
     plan::{Plan, Step},
     view::OPTIONAL,
 };

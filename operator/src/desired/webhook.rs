@@ -5,7 +5,7 @@ use k8s_openapi::{ByteString, api::admissionregistration::v1::ValidatingWebhookC
 use portal_core::{requirements::Requirements, webhook::configuration};
 use serde_json::{Value, json};
 
-use super::{Certificates, LINGER, draft::Draft, is_child};
+use super::{Certificates, draft::Draft, is_child};
 use crate::{
     certificates::PROPAGATION,
     children::webhook::{Around, webhook_settings},
@@ -14,7 +14,7 @@ use crate::{
     names::{self, BUNDLE_SINCE, configuration_name},
     needs::Needs,
     object::{Key, Kind, Object},
-    observed::Observed,
+    observed::{LINGER, Observed},
     plan::Step,
 };
 
