@@ -249,8 +249,10 @@ impl Caretaker {
     fn judge_rules(&self, instance: &Instance, needs: Option<&Needs>, observed: &Observed) -> Option<Instant> {
         let is_left_alone = instance.is_deleted || instance.is_paused || instance.problem.is_some();
         let needs = needs.filter(|_| !is_left_alone)?;
-        let permissions = Permissions::decide(instance, needs, &observed.held, &observed.memory.needed);
-        self.surroundings.statuses.set(&self.name, Some(Verdicts::new(instance, needs, &permissions)));
+        let permissions = Permissions::judge(instance, needs, observed);
+        let failure = self.memory.failure.as_ref();
+        let verdicts = Verdicts::new(instance, needs, &permissions).by_roles(instance, &permissions, observed, failure);
+        self.surroundings.statuses.set(&self.name, Some(verdicts));
         let is_lacking = permissions.is_incomplete || !permissions.refused.is_empty();
         is_lacking.then(|| Instant::now() + DENIED)
     }
