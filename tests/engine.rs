@@ -19,6 +19,7 @@ mod outcomes;
 mod process;
 mod replicas;
 mod reports;
+mod split;
 mod status;
 mod webhook;
 

@@ -1,8 +1,9 @@
 //! The replicas of an instance, as one of them sees the others.
 //!
 //! ```text
-//! every replica:  rules in force, tallies, outcomes ─→ State, at /state, for whoever shows a token of the instance's account
-//! the holder:     addresses ─→ asks each ─┬→ View: which replica runs which version of which rule
+//! every replica:  rules in force, those that lack something, tallies, outcomes ─→ State, at /state, for whoever shows a token of the
+//!                 instance's account
+//! the holder:     addresses ─→ asks each ─┬→ View: which replica runs which version of which rule, and why not
 //!                                         ├→ Ledger: evaluations that no status says yet
 //!                                         └→ audit: what was let in by rules that it never asks
 //! ```
@@ -11,6 +12,7 @@
 
 pub mod ask;
 pub mod follow;
+pub mod lacks;
 pub mod ledger;
 pub mod peers;
 pub mod serve;
@@ -21,6 +23,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use self::lacks::LacksTold;
 use crate::outcomes::Told;
 
 /// What the holder of the Lease asks a replica.
@@ -39,6 +42,10 @@ pub struct Question {
     /// The number of the first outcome that the holder does not know, if it wants to know of them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub outcomes: Option<u64>,
+    /// The number of what the holder knows to keep rules of this process from being asked, 0 if it knows nothing yet. If something else does
+    /// by now, the replica tells.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub lacks: Option<u64>,
 }
 
 /// What a replica says of itself.
@@ -62,6 +69,9 @@ pub struct State {
     /// What it has let in, if that was asked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub outcomes: Option<Told>,
+    /// What keeps rules from being asked here, if that was asked and the holder does not know it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lacks: Option<LacksTold>,
 }
 
 /// How often a replica has evaluated a rule since it was started.

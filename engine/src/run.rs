@@ -15,7 +15,7 @@ use portal_cluster::{
     metrics::{Metrics, Registry},
     names::engine_lease,
     rules::{
-        Update,
+        Report, Update,
         cluster::{self, Outlets, SeenRule},
         folder,
         intake::{Intake, QUEUE},
@@ -61,6 +61,7 @@ use crate::{
     replicas::{
         self,
         follow::{PeerSettings, Replicas},
+        lacks::Lacks,
         serve::Own,
         tokens::Tokens,
     },
@@ -224,6 +225,7 @@ where
         identity: settings.identity.as_str().into(),
         health: health.clone(),
         in_force: InForce::default(),
+        lacks: Lacks::default(),
         tallies: Tallies::default(),
         outcomes: Outcomes::default(),
     };
@@ -248,7 +250,7 @@ where
     };
 
     let (updates, updates_in) = mpsc::channel(QUEUE);
-    let (reports, reports_in) = mpsc::channel(QUEUE);
+    let (reports, reports_in) = note_lacks(&mut tasks, own.lacks.clone());
     let (waiting, waiting_in) = watch::channel(false);
     tasks.spawn(kinds::follow(runtime.clone(), updates.clone(), waiting_in));
     let holder = (settings.may_write() && settings.stands)
@@ -463,6 +465,23 @@ fn keep_objects(
         drop(thread);
     });
     caches
+}
+
+/// What has become of a rule. Nothing if it is gone.
+type Reported = (RuleId, Option<Report>);
+
+/// What has become of rules, on its way to whoever writes their status: what keeps them from being asked is noted for other replicas.
+fn note_lacks(tasks: &mut JoinSet<()>, lacks: Lacks) -> (mpsc::Sender<Reported>, mpsc::Receiver<Reported>) {
+    let (reports, mut reports_in) = mpsc::channel::<Reported>(QUEUE);
+    let (noted, noted_in) = mpsc::channel(QUEUE);
+    tasks.spawn(async move {
+        while let Some((id, report)) = reports_in.recv().await {
+            lacks.hear(&id, report.as_ref());
+            // Nobody listens at the end.
+            let _ = noted.send((id, report)).await;
+        }
+    });
+    (reports, noted_in)
 }
 
 /// Starts to watch the rules of the cluster. Returns where the objects come out that it sees, for whoever writes their status.

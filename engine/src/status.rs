@@ -151,7 +151,7 @@ impl Writer {
             layers,
             holder,
             board,
-            standings: Standings::new(&settings.instance, layers, in_force, view, caches),
+            standings: Standings::new(&settings.instance, (layers, settings.layers), in_force, view, caches),
             ledger,
             timeout: settings.timing.action_timeout(),
             instances: Instances::new(&settings.instance),

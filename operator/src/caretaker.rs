@@ -7,22 +7,18 @@ use std::time::Duration;
 
 use futures_util::{StreamExt as _, future::join_all, stream};
 use jiff::Timestamp;
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
-use kube::{
-    Client, Resource as _,
-    runtime::events::{Event, EventType, Recorder, Reporter},
-};
 use portal_cluster::{
     access::{Subject, is_allowed},
     holder::Holder,
     runtime::Runtime,
 };
-use portal_crds::{PortalInstance, RbacMode};
+use portal_crds::RbacMode;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep, sleep_until};
 use tracing::{debug, warn};
 
 use crate::{
+    announce::announce,
     desired::{self, desired},
     executor::{Executor, Server as _},
     instance::{Engine, Instance},
@@ -253,8 +249,10 @@ impl Caretaker {
     fn judge_rules(&self, instance: &Instance, needs: Option<&Needs>, observed: &Observed) -> Option<Instant> {
         let is_left_alone = instance.is_deleted || instance.is_paused || instance.problem.is_some();
         let needs = needs.filter(|_| !is_left_alone)?;
-        let permissions = Permissions::decide(instance, needs, &observed.held, &observed.memory.needed);
-        self.surroundings.statuses.set(&self.name, Some(Verdicts::new(instance, needs, &permissions)));
+        let permissions = Permissions::judge(instance, needs, observed);
+        let failure = self.memory.failure.as_ref();
+        let verdicts = Verdicts::new(instance, needs, &permissions).by_roles(instance, &permissions, observed, failure);
+        self.surroundings.statuses.set(&self.name, Some(verdicts));
         let is_lacking = permissions.is_incomplete || !permissions.refused.is_empty();
         is_lacking.then(|| Instant::now() + DENIED)
     }
@@ -436,35 +434,4 @@ impl Surroundings {
 fn instant(moment: Option<Timestamp>) -> Option<Instant> {
     let left = moment?.duration_since(Timestamp::now());
     Some(Instant::now() + Duration::try_from(left).unwrap_or_default())
-}
-
-/// Tells as Events what has become different about an instance.
-async fn announce(client: &Client, instance: &Instance, conditions: &[Condition]) {
-    let known = desired::status_of(instance).conditions;
-    let is_stalled = conditions.iter().any(|found| found.type_ == "Stalled" && found.status == "True");
-    let news = conditions.iter().filter(|now| {
-        let before = known.iter().find(|known| known.type_ == now.type_);
-        match now.type_.as_str() {
-            "Ready" => before.is_none_or(|before| (&before.status, &before.reason) != (&now.status, &now.reason)),
-            // What is granted is told by the roles; what is not, by nobody else.
-            "RBACReady" => now.status == "False" && before.is_none_or(|before| before.message != now.message),
-            _ => false,
-        }
-    });
-    let mut object = PortalInstance::new(&instance.name, portal_crds::PortalInstanceSpec::default());
-    object.metadata.uid = Some(instance.uid.clone());
-    let recorder = Recorder::new(client.clone(), Reporter { controller: "portal-operator".to_owned(), instance: None });
-    for condition in news {
-        let event = Event {
-            type_: if is_stalled || condition.type_ != "Ready" { EventType::Warning } else { EventType::Normal },
-            reason: condition.reason.clone(),
-            // Longer texts are refused.
-            note: Some(condition.message.chars().take(1000).collect()),
-            action: "Reconcile".to_owned(),
-            secondary: None,
-        };
-        if let Err(error) = recorder.publish(&event, &object.object_ref(&())).await {
-            debug!(%error, "Event could not be written");
-        }
-    }
 }

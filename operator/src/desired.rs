@@ -95,9 +95,7 @@ fn build(
     let Some(owners) = draft::Owners::of(instance, observed) else { return };
     let owned = |objects: Vec<_>| objects.into_iter().map(|object| owners.own(object)).collect::<Vec<_>>();
     draft.ensure_all(owned(children::accounts(instance)));
-    let permissions = needs
-        .map(|needs| Permissions::decide(instance, needs, &observed.held, &observed.memory.needed))
-        .unwrap_or_default();
+    let permissions = needs.map(|needs| Permissions::judge(instance, needs, observed)).unwrap_or_default();
     let is_decided = needs.is_some() && !permissions.is_incomplete;
     // What is moved from one role to another is given there before it is taken away here.
     let engines = engines(instance, observed);

@@ -35,6 +35,7 @@ pub mod rule_status;
 pub mod view;
 pub mod watches;
 
+mod announce;
 mod caretaker;
 pub mod run;
 

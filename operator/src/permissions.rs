@@ -20,7 +20,13 @@ use portal_core::{
 };
 use portal_crds::{GrantedResource, RbacMode};
 
-use crate::{instance::Instance, needs::Needs};
+use crate::{
+    instance::Instance,
+    names::engine,
+    needs::Needs,
+    object::{Key, Kind},
+    observed::{Failure, NOT_ALLOWED, Observed},
+};
 
 /// A verb on a resource, and the namespace if it is needed in one alone.
 pub type Need = (Permission, Option<String>);
@@ -68,6 +74,8 @@ pub enum Refusal {
     AboveCeiling,
     /// It is for an action of a rule of a namespace, and `actions.namespaced` of the instance is not set.
     NamespacedAction,
+    /// It is needed in a namespace that is not there, where no role can be.
+    NoNamespace,
     /// The instance says that somebody else grants.
     ByHand(RbacMode),
 }
@@ -79,6 +87,8 @@ pub struct Verdicts {
     pub rules: Arc<[Arc<Rule>]>,
     /// What is told of those that lack something.
     pub denied: BTreeMap<Arc<RuleId>, String>,
+    /// Those that lack nothing that could not be granted, and yet no role gives it at this moment.
+    pub pending: BTreeSet<Arc<RuleId>>,
 }
 
 /// How many rules are named of those that cause something.
@@ -103,6 +113,19 @@ impl Permissions {
             if let Some(all) = needs.grants.get(need) {
                 *rules = Arc::clone(all);
             }
+        }
+        permissions
+    }
+
+    /// Decides by what is known of the cluster. What is needed where there is no namespace stays among what is granted, because its role is
+    /// made as soon as there is one; that the rule has to wait for it is told.
+    pub fn judge(instance: &Instance, needs: &Needs, observed: &Observed) -> Permissions {
+        let mut permissions = Permissions::decide(instance, needs, &observed.held, &observed.memory.needed);
+        let granted = permissions.granted.values();
+        let nowhere: Vec<Need> = granted.flat_map(|granted| granted.nowhere(observed)).cloned().collect();
+        for need in nowhere {
+            let rules = needs.grants.get(&need).map(Arc::clone).unwrap_or_default();
+            permissions.refused.insert(need, (Refusal::NoNamespace, rules));
         }
         permissions
     }
@@ -191,6 +214,19 @@ impl Granted {
         found
     }
 
+    /// What is granted in a namespace alone that is not there. A rule of that very namespace is gone with it, or came with it a moment ago.
+    fn nowhere<'a>(&'a self, observed: &'a Observed) -> impl Iterator<Item = &'a Need> {
+        let is_nowhere = |(need, rules): &(&Need, &Causes)| {
+            let (permission, Some(namespace)) = need else { return false };
+            let is_own = |rule: &Arc<RuleId>| rule.namespace.as_ref() == Some(namespace);
+            observed.get(&Key::cluster(Kind::Namespace, namespace)).is_none()
+                && !rules.is_empty()
+                && !rules.iter().any(is_own)
+                && !self.0.contains_key(&(permission.clone(), None))
+        };
+        self.0.iter().filter(is_nowhere).map(|(need, _)| need)
+    }
+
     /// The namespaces in which something is granted that is not granted everywhere.
     pub fn namespaces(&self) -> BTreeSet<&str> {
         let named = self.0.keys().filter_map(|(_, place)| place.as_deref()).collect::<BTreeSet<_>>();
@@ -212,13 +248,96 @@ impl Verdicts {
             let told = told::told(instance, needs, &rule, &lacks, is_enforced);
             (rule, told)
         });
-        Verdicts { rules: Arc::clone(&needs.rules), denied: denied.collect() }
+        Verdicts { rules: Arc::clone(&needs.rules), denied: denied.collect(), pending: BTreeSet::new() }
+    }
+
+    /// The same by what roles give at this moment: what was decided and what is done are two things. `failure` is the step that failed last.
+    pub fn by_roles(
+        mut self,
+        instance: &Instance,
+        permissions: &Permissions,
+        observed: &Observed,
+        failure: Option<&Failure>,
+    ) -> Verdicts {
+        for (layer, granted) in &permissions.granted {
+            let account = engine(&instance.name, layer);
+            let given = Given::of(&account, observed);
+            for (need, rules) in granted.0.iter().filter(|(need, _)| !given.has(need)) {
+                let refused = failure.filter(|failure| {
+                    let role = role_key(&account, need.1.as_deref());
+                    failure.reason == NOT_ALLOWED && failure.subject == role.to_string()
+                });
+                let told = match (&need.1, refused) {
+                    (_, Some(failure)) => Some(format!("the role that gives it is refused: {}", failure.message)),
+                    (Some(namespace), None) if is_ending(namespace, observed) => {
+                        Some(format!("namespace {namespace} is being deleted, and nothing is granted there any more"))
+                    }
+                    _ => None,
+                };
+                for rule in rules.iter() {
+                    match &told {
+                        Some(why) => {
+                            let words = told::words([need].into_iter());
+                            let told = || format!("the engine may not {words}, which the rule needs; {why}");
+                            self.denied.entry(Arc::clone(rule)).or_insert_with(told);
+                        }
+                        None => drop(self.pending.insert(Arc::clone(rule))),
+                    }
+                }
+            }
+        }
+        self.pending.retain(|rule| !self.denied.contains_key(rule));
+        self
     }
 
     /// The loaded rule of this name.
     pub fn rule(&self, id: &RuleId) -> Option<&Rule> {
         self.rules.binary_search_by(|rule| rule.id.cmp(id)).ok().map(|place| &*self.rules[place])
     }
+}
+
+/// What the roles of an account give that are bound to it: where, and the rules.
+struct Given(BTreeMap<Option<String>, Vec<PolicyRule>>);
+
+impl Given {
+    fn of(account: &str, observed: &Observed) -> Given {
+        let roles = observed.of_kind(Kind::ClusterRole).chain(observed.of_kind(Kind::Role));
+        let bound = roles.filter(|role| role.key.name == account).filter(|role| {
+            let kind = if role.key.kind == Kind::Role { Kind::RoleBinding } else { Kind::ClusterRoleBinding };
+            observed.get(&Key { kind, ..role.key.clone() }).is_some()
+        });
+        let rules = bound.map(|role| {
+            // Somebody else may have written what no role can have.
+            (role.key.namespace.clone(), serde_json::from_value(role.value["rules"].clone()).unwrap_or_default())
+        });
+        Given(rules.collect())
+    }
+
+    fn has(&self, (permission, namespace): &Need) -> bool {
+        let names =
+            |list: Option<&Vec<String>>, word: &str| list.is_some_and(|list| list.iter().any(|one| one == word));
+        let gives = |rule: &PolicyRule| {
+            names(rule.api_groups.as_ref(), &permission.group)
+                && names(rule.resources.as_ref(), &permission.resource)
+                && names(Some(&rule.verbs), permission.verb)
+                && rule.resource_names.as_ref().is_none_or(Vec::is_empty)
+        };
+        let places = [Some(&None), namespace.as_ref().map(|_| namespace)];
+        places.into_iter().flatten().filter_map(|place| self.0.get(place)).flatten().any(gives)
+    }
+}
+
+/// The role of an account in the whole cluster, or in a namespace.
+fn role_key(account: &str, namespace: Option<&str>) -> Key {
+    match namespace {
+        Some(namespace) => Key::namespaced(Kind::Role, namespace, account),
+        None => Key::cluster(Kind::ClusterRole, account),
+    }
+}
+
+/// Whether a namespace is being deleted.
+fn is_ending(namespace: &str, observed: &Observed) -> bool {
+    observed.get(&Key::cluster(Kind::Namespace, namespace)).is_some_and(|found| found.is_terminating())
 }
 
 /// Whether admission can do without what a rule lacks, and judges requests by it all the same.

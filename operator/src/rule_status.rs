@@ -81,6 +81,9 @@ struct Told {
 /// What is said of a rule whose engine may do what it needs.
 const GRANTED: [&str; 3] = ["True", "Granted", "the engine may do what the rule needs"];
 
+/// What is said of a rule that was granted what it needs, while no role gives it.
+const GRANTING: [&str; 3] = ["Unknown", "Granting", "the role that gives the engine what the rule needs is not there"];
+
 /// What an engine says of a condition that an operator has yet to decide.
 const NOT_DECIDED: &str = "NotDecided";
 
@@ -116,8 +119,10 @@ impl RuleStatuses {
         match verdicts {
             Some(verdicts) => {
                 let before = contents.verdicts.insert(instance.to_owned(), verdicts.clone());
-                let is_same =
-                    |before: &Verdicts| Arc::ptr_eq(&before.rules, &verdicts.rules) && before.denied == verdicts.denied;
+                let is_same = |before: &Verdicts| {
+                    Arc::ptr_eq(&before.rules, &verdicts.rules)
+                        && (&before.denied, &before.pending) == (&verdicts.denied, &verdicts.pending)
+                };
                 if before.as_ref().is_some_and(is_same) {
                     return;
                 }
@@ -206,6 +211,10 @@ impl Said {
         for entry in self.entries.iter().filter(|entry| instances.contains(&*entry.instance)) {
             let before = entry.granted.as_ref().map(Kept::told);
             let verdict = self.decide(id, verdicts.get(&*entry.instance));
+            // What is on its way is there a moment later, and is told then. What was there and is gone is told now.
+            let was_granted =
+                before.as_ref().is_some_and(|before| before.holds == "True" && before.generation == self.generation);
+            let verdict = verdict.filter(|verdict| verdict.holds != "Unknown" || was_granted);
             let next = verdict.map(|verdict| verdict.over(before.as_ref(), self, now));
             is_changed |= next.is_some() && next != before;
             told.extend(next.or(before).map(|next| (&*entry.instance, next)));
@@ -229,6 +238,10 @@ impl Said {
         }
         Some(match verdicts.denied.get(id) {
             Some(told) => Verdict { holds: "False", reason: "NotGranted", message: told },
+            None if verdicts.pending.contains(id) => {
+                let [holds, reason, message] = GRANTING;
+                Verdict { holds, reason, message }
+            }
             None => {
                 let [holds, reason, message] = GRANTED;
                 Verdict { holds, reason, message }

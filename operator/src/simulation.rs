@@ -12,6 +12,7 @@ mod fights;
 mod gitops;
 mod histories;
 mod invariants;
+mod leaving;
 mod names;
 mod process;
 mod rights;

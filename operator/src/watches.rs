@@ -261,3 +261,26 @@ pub async fn take_kinds(mut updates: mpsc::Receiver<Update>, rules: SharedRules)
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_star_in_any_place_makes_a_ceiling_none() {
+        let role = |groups: &str, resources: &[&str], verb: &str| {
+            json!({ "rules": [
+                { "apiGroups": [""], "resources": ["pods"], "verbs": ["get"] },
+                { "apiGroups": [groups], "resources": resources, "verbs": ["list", verb] },
+            ] })
+        };
+        assert!(!has_star(&role("apps", &["deployments", "deployments/scale"], "get")));
+        assert!(!has_star(&json!({})));
+        assert!(has_star(&role("*", &["deployments"], "get")));
+        assert!(has_star(&role("apps", &["deployments", "*"], "get")));
+        assert!(has_star(&role("apps", &["deployments", "*/scale"], "get")));
+        assert!(has_star(&role("apps", &["deployments"], "*")));
+    }
+}

@@ -262,6 +262,7 @@ impl Explained {
                 "above the ceiling: apply a ClusterRole with the label rbac.portal.io/aggregate-to-ceiling=true"
                     .to_owned()
             }
+            Refusal::NoNamespace => "there is no such namespace".to_owned(),
             Refusal::NamespacedAction => "`actions.namespaced` of the instance is not set".to_owned(),
             Refusal::ByHand(mode) => format!("`rbac.mode` of the instance is {mode:?}: somebody else grants it"),
         }

@@ -208,6 +208,13 @@ async fn unbounded(stage: &Stage, operator: &Operator) {
     stage.look_up("steady", "steady-secrets", "secrets").await;
     stage.write_rule("steady", "steady-requests", "len(cluster.certificatesigningrequests.list()) > 100").await;
     eventually("that the other rule is told", operator, || says("PermissionRefused")).await;
+    let is_announced = || async {
+        let about = "involvedObject.kind=PortalInstance,involvedObject.name=steady";
+        let selector = format!("--field-selector=type=Warning,reason=PermissionRefused,{about}");
+        let found = stage.cluster.kubectl(&["get", "events", "--all-namespaces", &selector, "--output=json"]).unwrap();
+        found.contains("rule steady-secrets: get, list, watch secrets in the whole cluster")
+    };
+    eventually("an Event", operator, is_announced).await;
     eventually("the right", operator, || async {
         stage.granted("steady").await.iter().any(|found| found == "certificatesigningrequests")
     })
@@ -220,6 +227,36 @@ async fn unbounded(stage: &Stage, operator: &Operator) {
     }
     stage.cluster.kubectl(&["delete", "clusterrole", "everything"]).unwrap();
     eventually("that all is well again", operator, || says("InSync")).await;
+
+    // A star in one place lifts the ceiling there, and nowhere else.
+    let requests = "certificatesigningrequests";
+    for (resources, verbs) in [(requests, &["*"][..]), ("*", &["get", "list", "watch"])] {
+        let role = json!({
+            "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole",
+            "metadata": { "name": "something", "labels": { "rbac.portal.io/aggregate-to-ceiling": "true" } },
+            "rules": [{ "apiGroups": ["certificates.k8s.io"], "resources": [resources], "verbs": verbs }],
+        });
+        stage.cluster.kubectl_with_input(&["apply", "--filename=-"], &role.to_string()).unwrap();
+        eventually("that it is told", operator, || says("CeilingUnbounded")).await;
+        stage.write_rule("steady", "steady-requests", "len(cluster.certificatesigningrequests.list()) > 100").await;
+        stage.write_rule("steady", "steady-flows", "len(cluster.flowschemas.list()) > 100").await;
+        eventually("that the other rule is told", operator, || says("PermissionRefused")).await;
+        eventually("the right", operator, || async {
+            stage.granted("steady").await.iter().any(|found| found == requests)
+        })
+        .await;
+        let role = Kinds(Kind::ClusterRole).api(&stage.client).get("portal-steady").await.unwrap();
+        let text = serde_json::to_string(&role.data).unwrap();
+        assert!(!text.contains('*') && !text.contains("flowschemas"), "{role:?}");
+        let rules = role.data["rules"].as_array().unwrap();
+        let given = rules.iter().find(|rule| rule["resources"] == json!([requests])).unwrap();
+        assert_eq!(given["verbs"], json!(["get", "list", "watch"]));
+        for name in ["steady-requests", "steady-flows"] {
+            stage.rules().delete(name, &DeleteParams::default()).await.unwrap();
+        }
+        stage.cluster.kubectl(&["delete", "clusterrole", "something"]).unwrap();
+        eventually("that all is well again", operator, || says("InSync")).await;
+    }
 }
 
 /// An instance whose engine is dead and that refuses rules whose authors it cannot check: those of others can be written, and are in force.

@@ -116,6 +116,14 @@ fn a_rule_that_needs_more_than_can_be_granted_says_what_to_apply_and_others_go_o
     installation.eventually("it is told", || condition("PermissionGranted")["status"] == "False");
     installation.says("RBACReady", "False PermissionRefused");
     assert!(installation.message("RBACReady").contains("rule needy-secrets: get, list, watch secrets"));
+    installation.eventually("an Event tells of it", || {
+        let described = cluster.kubectl(&["describe", "portal", "needy"]).unwrap();
+        let events = described.split_once("\nEvents:").map(|(_, events)| events.to_owned()).unwrap_or_default();
+        let mut lines = events.lines().map(|line| line.split_whitespace().collect::<Vec<_>>().join(" "));
+        lines.any(|line| {
+            line.starts_with("Warning PermissionRefused") && line.contains("rule needy-secrets: get, list, watch")
+        })
+    });
     assert!(installation.create_bad().is_err_and(|refusal| refusal.contains("it is bad")));
     installation.eventually("others are granted", || {
         installation.of_rule("pcr", "needy", "PermissionGranted")["status"] == "True"

@@ -67,6 +67,8 @@ struct Asked {
     process: Option<String>,
     /// The number of the first of its outcomes that are not known.
     outcomes: Option<u64>,
+    /// The number of what is known to keep its rules from being asked.
+    lacks: u64,
     /// Whether nobody was there.
     is_gone: bool,
 }
@@ -192,7 +194,9 @@ impl Follower {
         let process = Some(self.own.process.to_string());
         let from = self.own_outcomes.unwrap_or_default();
         let outcomes = self.hearing.is_some().then_some(from);
-        let state = self.own.answer(&Question { known, process, accounted: told.clone(), outcomes });
+        // What keeps its own rules from being asked the writer of status hears at once.
+        let lacks = None;
+        let state = self.own.answer(&Question { known, process, accounted: told.clone(), outcomes, lacks });
         if let Some(told) = &state.outcomes {
             let lost = self.own_outcomes.replace(told.next()).map_or(0, |known| told.first.saturating_sub(known));
             self.hear(&Heard { told: told.outcomes.clone(), lost });
@@ -212,7 +216,7 @@ impl Asked {
     fn new(address: SocketAddr) -> Asked {
         // As long as nobody has said otherwise, who is at a ready address is ready.
         let replica = Replica { is_ready: true, ..Replica::default() };
-        Asked { way: Way::new(address), replica, process: None, outcomes: None, is_gone: false }
+        Asked { way: Way::new(address), replica, process: None, outcomes: None, lacks: 0, is_gone: false }
     }
 
     /// Asks the replica, and returns the rules of which it has counted more, and what it has let in.
@@ -220,7 +224,7 @@ impl Asked {
         let told = self.process.as_deref().map(|process| ledger.owed(process)).unwrap_or_default();
         let (known, process) = (self.replica.fingerprint.clone(), self.process.clone());
         let outcomes = hears.then(|| self.outcomes.unwrap_or_default());
-        let question = Question { known, process, accounted: told.clone(), outcomes };
+        let question = Question { known, process, accounted: told.clone(), outcomes, lacks: Some(self.lacks) };
         match self.way.ask(settings, &question).await {
             Ok(state) => {
                 self.is_gone = false;
@@ -231,6 +235,10 @@ impl Asked {
                 self.replica.problem = None;
                 if let Some(rules) = state.rules {
                     self.replica.runs(rules);
+                }
+                if let Some(told) = state.lacks {
+                    self.lacks = told.number;
+                    self.replica.lacks(told.rules);
                 }
                 self.process = Some(state.process.clone());
                 // What this replica counted itself it knows already.

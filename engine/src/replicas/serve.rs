@@ -14,7 +14,7 @@ use axum::{
 use portal_cluster::{health::Health, rules::snapshot::InForce};
 use portal_core::rule::source::RuleId;
 
-use super::{Evaluations, Question, STATE_PATH, State, tokens::Tokens};
+use super::{Evaluations, Question, STATE_PATH, State, lacks::Lacks, tokens::Tokens};
 use crate::{outcomes::Outcomes, tally::Tallies};
 
 /// What a replica knows of itself. A clone knows the same.
@@ -28,6 +28,8 @@ pub struct Own {
     pub health: Health,
     /// Its rules.
     pub in_force: InForce,
+    /// The rules that would be among them if what they look up were at hand.
+    pub lacks: Lacks,
     /// What it has counted.
     pub tallies: Tallies,
     /// What it has let in.
@@ -60,6 +62,7 @@ impl Own {
             evaluations: counted.collect(),
             // Of another process the number means nothing.
             outcomes: question.outcomes.map(|from| self.outcomes.from(if is_meant { from } else { 0 })),
+            lacks: question.lacks.and_then(|known| self.lacks.told(is_meant.then_some(known))),
         }
     }
 }

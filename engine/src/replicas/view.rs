@@ -5,6 +5,8 @@ use std::sync::Arc;
 
 use portal_core::rule::source::RuleId;
 
+use super::lacks::Lacking;
+
 /// What is known of the other replicas. Empty in a replica that does not hold the Lease, or has nobody beside it.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct View {
@@ -22,6 +24,8 @@ pub(super) struct Replica {
     pub(super) fingerprint: Option<String>,
     /// The versions of its rules, as it last said. What it ran when it last answered it still runs.
     pub(super) rules: Arc<HashMap<RuleId, String>>,
+    /// What keeps rules from being asked there, as it last said.
+    pub(super) lacks: Arc<HashMap<RuleId, Lacking>>,
     /// Why it did not answer, if it did not.
     pub(super) problem: Option<String>,
 }
@@ -31,6 +35,8 @@ pub(super) struct Replica {
 pub struct Gap {
     /// Whether the replica has said so itself. One that does not answer may run it.
     pub is_certain: bool,
+    /// In a word, for machines.
+    pub reason: &'static str,
     /// In words.
     pub text: String,
 }
@@ -41,15 +47,38 @@ impl View {
         let lags = |(_, replica): &(&String, &Replica)| {
             replica.is_ready && replica.rules.get(rule).map(String::as_str) != Some(version)
         };
-        let lagging: Vec<_> = self.replicas.iter().filter(lags).collect();
-        let certain = lagging.iter().find(|(_, replica)| replica.problem.is_none());
-        let (address, replica) = certain.or(lagging.first())?;
-        let name = replica.identity.as_ref().unwrap_or(address);
-        let text = match &replica.problem {
-            Some(problem) => format!("replica {name} is not known to run this version of the rule: {problem}"),
-            None => format!("replica {name} does not run this version of the rule yet"),
+        let lack = |replica: &Replica| replica.lacks.get(rule).filter(|lacking| lacking.is_of(version)).cloned();
+        // Of those that say so themselves, first the one that waits for somebody.
+        let urgency = |replica: &Replica| {
+            let lack = lack(replica);
+            let is_refused = lack.as_ref().is_some_and(|lacking| lacking.refusal.is_some());
+            (replica.problem.is_some(), !is_refused, lack.is_none())
         };
-        Some(Gap { is_certain: replica.problem.is_none(), text })
+        let lagging = self.replicas.iter().filter(lags).min_by_key(|(_, replica)| urgency(replica));
+        let (address, replica) = lagging?;
+        let name = replica.identity.as_ref().unwrap_or(address);
+        let until = "until then the version of the rule before this one is in force there, if there was one";
+        let (reason, text) = match (&replica.problem, lack(replica)) {
+            (Some(problem), _) => {
+                ("NotEverywhere", format!("replica {name} is not known to run this version of the rule: {problem}"))
+            }
+            (None, Some(Lacking { plurals, refusal: Some(refusal), .. })) => {
+                let plurals = plurals.join(", ");
+                ("PermissionPending", format!("replica {name}: the rule looks up {plurals}: {refusal}; {until}"))
+            }
+            (None, Some(Lacking { plurals, refusal: None, .. })) => {
+                let plurals = plurals.join(", ");
+                let text = format!("replica {name}: the rule looks up {plurals}, which are being listed; {until}");
+                ("CacheSyncing", text)
+            }
+            (None, None) => ("NotEverywhere", format!("replica {name} does not run this version of the rule yet")),
+        };
+        Some(Gap { is_certain: replica.problem.is_none(), reason, text })
+    }
+
+    /// Whether no replica beside the holder judges requests, as far as is known.
+    pub fn is_empty(&self) -> bool {
+        !self.replicas.values().any(|replica| replica.is_ready)
     }
 
     /// Whether some replica runs other rules than those of this fingerprint.
@@ -73,22 +102,34 @@ impl View {
                 // Words about a replica that lags name its problem.
                 return None;
             }
-            if Arc::ptr_eq(&replica.rules, &other.rules) {
-                continue;
-            }
-            for (one, another) in [(&replica.rules, &other.rules), (&other.rules, &replica.rules)] {
-                let differ = one.iter().filter(|(rule, version)| another.get(*rule) != Some(version));
-                changed.extend(differ.map(|(rule, _)| rule.clone()));
-            }
+            changed.extend(differing(&replica.rules, &other.rules));
+            changed.extend(differing(&replica.lacks, &other.lacks));
         }
         Some(changed)
     }
+}
+
+/// The rules of which two replies do not say the same.
+fn differing<T: PartialEq>(one: &Arc<HashMap<RuleId, T>>, other: &Arc<HashMap<RuleId, T>>) -> Vec<RuleId> {
+    if Arc::ptr_eq(one, other) {
+        return Vec::new();
+    }
+    let differ = [(one, other), (other, one)].into_iter().flat_map(|(one, other)| {
+        let differ = one.iter().filter(|(rule, said)| other.get(*rule) != Some(said));
+        differ.map(|(rule, _)| rule.clone())
+    });
+    differ.collect()
 }
 
 impl Replica {
     /// Takes the versions of its rules, as it names them.
     pub(super) fn runs(&mut self, rules: BTreeMap<String, String>) {
         self.rules = Arc::new(rules.into_iter().map(|(rule, version)| (RuleId::parse(&rule), version)).collect());
+    }
+
+    /// Takes what keeps rules from being asked there.
+    pub(super) fn lacks(&mut self, rules: BTreeMap<String, Lacking>) {
+        self.lacks = Arc::new(rules.into_iter().map(|(rule, lacking)| (RuleId::parse(&rule), lacking)).collect());
     }
 }
 
@@ -114,7 +155,7 @@ mod tests {
         let seen = view(vec![("x", replica(&[("a", "1"), ("shop/b", "1")])), ("y", starts)]);
         assert_eq!((seen.gap(&rule, "1"), seen.gap(&other, "1")), (None, None));
         let text = "replica x does not run this version of the rule yet".to_owned();
-        assert_eq!(seen.gap(&rule, "2"), Some(Gap { is_certain: true, text }));
+        assert_eq!(seen.gap(&rule, "2"), Some(Gap { is_certain: true, reason: "NotEverywhere", text }));
         let gone = Replica {
             identity: Some("pod-1".to_owned()),
             problem: Some("no answer".to_owned()),
@@ -124,7 +165,42 @@ mod tests {
         // What it ran it still runs, as far as anybody knows.
         assert_eq!(seen.gap(&rule, "1"), None);
         let text = "replica pod-1 is not known to run this version of the rule: no answer".to_owned();
-        assert_eq!(seen.gap(&rule, "2"), Some(Gap { is_certain: false, text }));
+        assert_eq!(seen.gap(&rule, "2"), Some(Gap { is_certain: false, reason: "NotEverywhere", text }));
+    }
+
+    #[test]
+    fn a_replica_that_lacks_what_a_rule_looks_up_says_why_it_does_not_run_it() {
+        let rule = RuleId::parse("a");
+        let lacks = |generation, refusal: Option<&str>| {
+            let mut replica = replica(&[("a", "u/1")]);
+            let lacking = Lacking {
+                uid: "u".to_owned(),
+                generation,
+                plurals: vec!["services".to_owned()],
+                refusal: refusal.map(str::to_owned),
+            };
+            replica.lacks([("a".to_owned(), lacking)].into());
+            replica
+        };
+        let told = |replicas, version: &str| {
+            let gap = view(replicas).gap(&rule, version).unwrap();
+            assert!(gap.is_certain);
+            format!("{} {}", gap.reason, gap.text.split(';').next().unwrap())
+        };
+        let refused = || ("z", lacks(2, Some("services is forbidden")));
+        let says = "PermissionPending replica z: the rule looks up services: services is forbidden";
+        assert_eq!(told(vec![refused()], "u/2"), says);
+        // Whoever waits for somebody is told of first.
+        assert_eq!(told(vec![("x", replica(&[])), ("y", lacks(2, None)), refused()], "u/2/category"), says);
+        let listed = "CacheSyncing replica y: the rule looks up services, which are being listed";
+        assert_eq!(told(vec![("x", replica(&[])), ("y", lacks(2, None))], "u/2"), listed);
+        // It was said of another version.
+        let yet = "NotEverywhere replica z does not run this version of the rule yet";
+        assert_eq!(told(vec![refused()], "u/3"), yet);
+        assert_eq!(view(vec![refused()]).gap(&rule, "u/1"), None);
+        let (before, after) = (view(vec![("z", lacks(2, None))]), view(vec![refused()]));
+        assert_eq!(before.changed(&after), Some([rule.clone()].into()));
+        assert_eq!((View::default().is_empty(), after.is_empty()), (true, false));
     }
 
     #[test]

@@ -53,6 +53,8 @@ pub(super) enum Standing {
 pub(super) struct Standings {
     instance: String,
     layers: Layers,
+    /// The layers of this replica.
+    own_layers: Layers,
     in_force: InForce,
     /// Nothing before the others were asked for the first time in a term.
     view: watch::Receiver<Option<Arc<View>>>,
@@ -79,7 +81,7 @@ pub(super) enum Configuration {
 impl Standings {
     pub(super) fn new(
         instance: &str,
-        layers: Layers,
+        (layers, own_layers): (Layers, Layers),
         in_force: InForce,
         view: watch::Receiver<Option<Arc<View>>>,
         caches: Caches,
@@ -88,7 +90,7 @@ impl Standings {
         let (_, configuration) = watch::channel(Configuration::Unknown);
         let feeds = caches.states();
         let instance = instance.to_owned();
-        Standings { instance, layers, in_force, view, judged_by: None, configuration, caches, feeds }
+        Standings { instance, layers, own_layers, in_force, view, judged_by: None, configuration, caches, feeds }
     }
 
     /// Goes by this configuration.
@@ -149,7 +151,12 @@ impl Standings {
         let version = self.version(rule, report);
         let gap = self.view.borrow().as_ref().and_then(|view| view.gap(rule, &version));
         if let Some(gap) = gap {
-            return Standing::Lacks { reason: "NotEverywhere", text: gap.text, is_certain: gap.is_certain };
+            return Standing::Lacks { reason: gap.reason, text: gap.text, is_certain: gap.is_certain };
+        }
+        let is_judged_elsewhere = admission && !self.own_layers.admission && report.mode.contains(&Front::Admission);
+        if is_judged_elsewhere && self.view.borrow().as_ref().is_some_and(|view| view.is_empty()) {
+            let text = "no replica that judges requests is ready, or known yet".to_owned();
+            return Standing::Lacks { reason: "NotEverywhere", text, is_certain: false };
         }
         match self.not_asked(rule).filter(|_| audit && report.mode.contains(&Front::Audit)) {
             Some(text) if admission && report.mode.contains(&Front::Admission) => Standing::NotAudited(text),
@@ -252,4 +259,42 @@ pub(super) fn follow_configuration(
         }
     };
     (receiver, task)
+}
+
+#[cfg(test)]
+mod tests {
+    use portal_core::rule::source::RuleId;
+
+    use super::*;
+
+    #[test]
+    fn a_rule_of_admission_is_nowhere_if_only_audit_is_there() {
+        let (audit, both) =
+            (Layers { audit: true, ..Layers::default() }, Layers { audit: true, admission: true, ..Layers::default() });
+        let reason = |own_layers, mode: &[Front]| {
+            let (_view, view) = watch::channel(Some(Arc::new(View::default())));
+            let layers = (both, own_layers);
+            let mut standings = Standings::new("default", layers, InForce::default(), view, Caches::default());
+            let configuration = ValidatingWebhookConfiguration::default();
+            standings.follow(watch::channel(Configuration::Found(Arc::new(configuration))).1);
+            let report = Report {
+                uid: "u".to_owned(),
+                generation: 1,
+                outcome: Outcome::Active,
+                mode: mode.to_vec(),
+                active_on: Vec::new(),
+                warnings: Vec::new(),
+            };
+            match standings.of(&RuleId::parse("a"), &report) {
+                Standing::Lacks { reason, is_certain: false, .. } => reason,
+                Standing::Runs => "Runs",
+                standing => panic!("{standing:?}"),
+            }
+        };
+        assert_eq!(reason(audit, &[Front::Admission]), "NotEverywhere");
+        assert_eq!(reason(audit, &[Front::Admission, Front::Audit]), "NotEverywhere");
+        assert_eq!(reason(audit, &[Front::Audit]), "Runs");
+        // Who judges requests runs it, and is the only one.
+        assert_eq!(reason(both, &[Front::Admission]), "Runs");
+    }
 }

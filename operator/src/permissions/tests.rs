@@ -14,6 +14,7 @@ use crate::children::tests::instance;
 use crate::instance::Engine;
 use crate::names::COMBINED;
 use crate::needs::{Known, Rules};
+use crate::object::Object;
 
 /// What these rules need, as objects of the cluster in their first version.
 pub(crate) fn needs(instance: &Instance, text: &str) -> Needs {
@@ -274,7 +275,7 @@ fn what_is_needed_no_more_stays_for_a_while_and_what_nobody_knows_is_not_decided
     let before = held(&needs, &[]);
     let now: Timestamp = "2027-01-01T00:00:00Z".parse().unwrap();
     let mut memory = crate::observed::Memory::default();
-    let mut observed = crate::observed::Observed::nothing(now, std::time::Duration::ZERO);
+    let mut observed = Observed::nothing(now, std::time::Duration::ZERO);
     memory.needs(&needs, &instance, &observed);
     let nothing = self::needs(&instance, "");
     observed.now = now + SignedDuration::from_secs(80);
@@ -390,4 +391,98 @@ spec:
         let expected = [("judges", true), ("looks-up", false), ("only-audits", false)];
         assert_eq!(told, expected.map(|(rule, is_enforced)| (rule.to_owned(), is_enforced)));
     }
+}
+
+/// What is told of the rules if these objects are there, and this step has failed last.
+fn told_by_roles(objects: Vec<Object>, failure: Option<&Failure>) -> String {
+    let instance = instance(json!({}));
+    let needs = needs(&instance, RULES);
+    let now: Timestamp = "2027-01-01T00:00:00Z".parse().unwrap();
+    let mut observed = Observed::nothing(now, std::time::Duration::ZERO);
+    observed.held = held(&needs, &[]);
+    observed.objects = objects.into_iter().map(|object| (object.key.clone(), Arc::new(object))).collect();
+    let permissions = Permissions::judge(&instance, &needs, &observed);
+    let verdicts = Verdicts::new(&instance, &needs, &permissions);
+    let verdicts = verdicts.by_roles(&instance, &permissions, &observed, failure);
+    let told = verdicts.rules.iter().map(|rule| {
+        let told = match verdicts.denied.get(&rule.id) {
+            Some(told) => told.lines().next().unwrap().split("; ").nth(1).unwrap().to_owned(),
+            None if verdicts.pending.contains(&rule.id) => "…".to_owned(),
+            None => "granted".to_owned(),
+        };
+        format!("{}: {told}", rule.id)
+    });
+    told.collect::<Vec<_>>().join("\n")
+}
+
+#[test]
+fn a_right_is_granted_when_a_role_gives_it() {
+    let object = |kind, metadata: serde_json::Value, rules: serde_json::Value| {
+        Object::from_value(kind, json!({ "metadata": metadata, "rules": rules }))
+    };
+    let shop = || object(Kind::Namespace, json!({ "name": "shop" }), json!(null));
+    let ending = "2027-01-01T00:00:00Z";
+    let ends = object(Kind::Namespace, json!({ "name": "shop", "deletionTimestamp": ending }), json!(null));
+    let services = || {
+        let rules =
+            json!([{ "apiGroups": [""], "resources": ["pods", "services"], "verbs": ["get", "list", "watch"] }]);
+        object(Kind::ClusterRole, json!({ "name": "portal-default" }), rules)
+    };
+    let cluster_binding = || object(Kind::ClusterRoleBinding, json!({ "name": "portal-default" }), json!(null));
+    let own = json!({ "name": "portal-default", "namespace": "shop" });
+    let leases = |group: &str| {
+        let rules = json!([{ "apiGroups": [group], "resources": ["leases"], "verbs": ["list"] }]);
+        vec![object(Kind::Role, own.clone(), rules), object(Kind::RoleBinding, own.clone(), json!(null))]
+    };
+    let secrets = "secrets: that is granted to nobody by default: allow it by `kubectl patch portalinstance default --type=merge \
+                   --patch='{\"spec\":{\"rbac\":{\"allowedResources\":[{\"group\":\"\",\"resource\":\"secrets\"}]}}}'`, and apply the role as \
+                   somebody who may\n";
+    let failure = Failure {
+        subject: role_key("portal-default", Some("shop")).to_string(),
+        reason: NOT_ALLOWED,
+        message: "attempting to grant what is not held".to_owned(),
+        times: 1,
+        until: "2027-01-01T00:00:02Z".parse().unwrap(),
+    };
+    let all = || [vec![shop(), services(), cluster_binding()], leases("coordination.k8s.io")].concat();
+    for (objects, failure, expected) in [
+        (vec![shop()], None, "services: …\nshop/own: …"),
+        // Its watch has not told of the namespace of a rule yet.
+        (Vec::new(), None, "services: …\nshop/own: …"),
+        (vec![shop(), services()], None, "services: …\nshop/own: …"),
+        (vec![shop(), services(), cluster_binding()], None, "services: granted\nshop/own: …"),
+        ([all(), leases("")].concat(), None, "services: granted\nshop/own: …"),
+        (all(), None, "services: granted\nshop/own: granted"),
+        (
+            vec![shop()],
+            Some(&failure),
+            "services: …\nshop/own: the role that gives it is refused: attempting to grant what is not held",
+        ),
+        // What is there is there, whatever became of a further step.
+        (all(), Some(&failure), "services: granted\nshop/own: granted"),
+        (
+            vec![ends],
+            None,
+            "services: …\nshop/own: namespace shop is being deleted, and nothing is granted there any more",
+        ),
+    ] {
+        assert_eq!(told_by_roles(objects, failure), format!("{secrets}{expected}"));
+    }
+}
+
+#[test]
+fn a_rule_for_a_kind_that_nobody_serves_needs_nothing_and_changes_nothing_for_others() {
+    const WIDGETS: &str = r#"
+---
+apiVersion: portal.io/v1alpha1
+kind: PortalClusterRule
+metadata: {name: widgets}
+spec:
+  match: {gvk: [{group: acme.io, kind: Widget}]}
+  rule: len(cluster.configmaps.list(metadata.namespace)) > 100
+"#;
+    let instance = instance(json!({}));
+    let (alone, all) = (needs(&instance, RULES), needs(&instance, &format!("{RULES}{WIDGETS}")));
+    assert_eq!(all.grants, alone.grants);
+    assert_eq!((all.counts.loaded, all.counts.refused), (alone.counts.loaded, 1));
 }

@@ -45,6 +45,13 @@ pub(super) fn told(
             instance.name
         ));
     }
+    let missing = of(|refusal| refusal == Refusal::NoNamespace).filter_map(|(need, _)| need.1.as_deref());
+    for namespace in missing.collect::<BTreeSet<_>>() {
+        sentences.push(format!(
+            "there is no namespace {namespace}, where the role would be: `kubectl create namespace {namespace}`, and the rule takes effect \
+             by itself"
+        ));
+    }
     let mut manifests = String::new();
     let delicate: Resources<'_> = resources(of(|refusal| refusal == Refusal::ByDefault).map(|(need, _)| *need));
     if !delicate.is_empty() {

@@ -93,6 +93,36 @@ fn a_rule_that_lacks_something_says_so_even_before_its_engine_does() {
 }
 
 #[test]
+fn what_was_granted_and_is_in_no_role_is_told_and_what_is_on_its_way_is_not() {
+    let statuses = RuleStatuses::default();
+    let pending = |names: &[&str]| {
+        let pending = names.iter().map(|name| Arc::new(id(name))).collect();
+        Some(Verdicts { pending, ..granted(false) })
+    };
+    statuses.set("default", pending(&["services"]));
+    statuses.saw(id("services"), Some(&seen("services", json!({ "instances": [entry("default")] }))));
+    assert_eq!(statuses.due(&instances(&["default"]), now(1)), []);
+    statuses.set("default", pending(&[]));
+    let due = statuses.due(&instances(&["default"]), now(2));
+    assert_eq!(told(&due[0].1), ["default PermissionGranted True Granted 2027-01-01T00:00:02Z"]);
+
+    // Somebody has deleted the role. It is told once.
+    for (names, expected) in [
+        (&["services"][..], &["default PermissionGranted Unknown Granting 2027-01-01T00:00:03Z"][..]),
+        (&["services"], &[]),
+        (&[], &["default PermissionGranted True Granted 2027-01-01T00:00:03Z"]),
+    ] {
+        let before = statuses.due(&instances(&["default"]), now(3));
+        let written = before.first().map(|(_, applied)| applied["status"].clone());
+        written.into_iter().for_each(|status| statuses.saw(id("services"), Some(&seen("services", status))));
+        statuses.set("default", pending(names));
+        let due = statuses.due(&instances(&["default"]), now(3));
+        let said: Vec<String> = due.iter().flat_map(|(_, applied)| told(applied)).collect();
+        assert_eq!(said, expected, "{names:?}");
+    }
+}
+
+#[test]
 fn what_is_not_decided_again_stays_and_what_is_of_nobody_goes() {
     let statuses = RuleStatuses::default();
     statuses.set("canary", Some(granted(false)));

@@ -31,7 +31,7 @@ pub(super) struct Pod {
     /// Until when it is dead.
     pub(super) dead_until: Time,
     /// When it is gone, if it was told to end.
-    ends: Option<Time>,
+    pub(super) ends: Option<Time>,
 }
 
 /// The pods of a Deployment that have one template.

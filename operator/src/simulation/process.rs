@@ -21,6 +21,7 @@ use crate::{
     needs::{Needs, Rules},
     object::{Key, Kind, Object},
     observed::{Memory, Observed},
+    permissions::{Permissions, Verdicts},
     plan::{Plan, Step},
     probe::Answer,
     request::Request,
@@ -44,6 +45,8 @@ pub(super) struct Process {
     pub(super) shown: BTreeMap<String, Shown>,
     /// The rules that it knows. None while it has not listed them.
     pub(super) rules: Option<Rc<Rules>>,
+    /// What it tells of rules in each instance.
+    pub(super) verdicts: BTreeMap<String, Verdicts>,
     executor: Executor<Desk>,
     /// What the rules need, and what that was worked out from.
     needs: BTreeMap<String, Option<KnownNeeds>>,
@@ -98,8 +101,8 @@ impl Process {
             operator: super::world::operator_settings(),
             metrics: OperatorMetrics::register(&Registry::new()),
         };
-        let (told, silent, memories, shown, needs) = Default::default();
-        Process { desk, store, told, silent, memories, shown, rules: None, executor, needs }
+        let (told, silent, memories, shown, verdicts, needs) = Default::default();
+        Process { desk, store, told, silent, memories, shown, rules: None, verdicts, executor, needs }
     }
 
     fn world(&self) -> std::cell::RefMut<'_, World> {
@@ -261,6 +264,12 @@ impl Process {
         let is_done = self.executor.execute(Some(&instance), &observed, &plan, &mut memory).now_or_never();
         let is_done = is_done.expect("nothing is waited for");
         let failed = memory.failure.as_ref().map(|failure| failure.until);
+        if let Some(needs) = &needs {
+            let permissions = Permissions::judge(&instance, needs, &observed);
+            let verdicts = Verdicts::new(&instance, needs, &permissions);
+            let verdicts = verdicts.by_roles(&instance, &permissions, &observed, memory.failure.as_ref());
+            self.verdicts.insert(name.to_owned(), verdicts);
+        }
         self.memories.insert(name.to_owned(), memory);
         if is_done { plan.look_again } else { failed }
     }

@@ -4,12 +4,15 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
+use portal_core::rule::source::RuleId;
 use portal_test_kit::share::seeds;
 use serde_json::{Value, json};
 
 use super::{
+    fault_points::running,
     histories::{self, events},
     invariants::rights::is_base,
+    process::Process,
     scene::Scene,
     world::{Time, World, rights_of},
 };
@@ -18,7 +21,7 @@ use crate::{
     names::{LAYERS, engine},
     needs::Rules,
     object::{Key, Kind, Object},
-    permissions::{Need, has_everybody},
+    permissions::{Causes, Need, Verdicts, has_everybody},
 };
 
 /// What is followed from step to step.
@@ -99,6 +102,43 @@ fn rights_follow_rules_and_ceilings_whatever_happens() {
             eprintln!("PORTAL_SEED={seed} PORTAL_SEEDS=1");
             std::panic::resume_unwind(panic);
         }
+    }
+}
+
+#[test]
+fn a_rule_that_looks_where_no_namespace_is_says_so_until_there_is_one() {
+    const LOOKS: &str =
+        "match: {gvk: [{kind: Pod}]}\n  mode: [admission]\n  rule: len(cluster.services.list('crew')) > 9";
+    let id = RuleId::parse("elsewhere");
+    let crew = Key::cluster(Kind::Namespace, "crew");
+    let rbac = |scene: &Scene| {
+        let instance = scene.world().get(&Key::cluster(Kind::PortalInstance, "default")).unwrap();
+        let conditions = instance.value["status"]["conditions"].as_array().cloned().unwrap_or_default();
+        let found = conditions.into_iter().find(|found| found["type"] == "RBACReady").unwrap_or_default();
+        let text = |name: &str| found[name].as_str().unwrap_or_default().to_owned();
+        (text("reason"), text("message"))
+    };
+    let mut scene = Scene::new(running(json!({})));
+    scene.world().set_rule("elsewhere", Some(LOOKS));
+    for _ in 0..2 {
+        scene.settle();
+        let told = scene.verdicts("default").denied[&id].clone();
+        assert_eq!(
+            told,
+            "the engine may not get, list, watch services in namespace crew, which the rule needs; there is no namespace crew, where \
+             the role would be: `kubectl create namespace crew`, and the rule takes effect by itself"
+        );
+        let (reason, message) = rbac(&scene);
+        assert_eq!(reason, "PermissionRefused");
+        assert!(message.contains("rule elsewhere: get, list, watch services in namespace crew"), "{message}");
+        scene.assert_ready("default", "True", "Ready");
+        scene.world().make(Kind::Namespace, json!({ "metadata": { "name": "crew" } }));
+        scene.settle();
+        let verdicts = scene.verdicts("default");
+        assert!(verdicts.denied.is_empty() && verdicts.pending.is_empty(), "{verdicts:?}");
+        assert_eq!(rbac(&scene).0, "InSync");
+        scene.check_verdicts("default");
+        scene.world().delete(&crew, false);
     }
 }
 
@@ -271,6 +311,39 @@ fn finish(scene: &mut Scene) {
         if ready.0 == "True" {
             scene.world().check_rights(name);
             scene.world().check_told(name);
+            scene.check_verdicts(name);
+        }
+    }
+}
+
+impl Scene {
+    /// What was found out of the rules of an instance by the operator that acts.
+    fn verdicts(&self, name: &str) -> Verdicts {
+        let acts = |process: &&Process| process.desk.way.borrow().holds_until > self.world().elapsed;
+        let process = self.processes.iter().find(acts).expect("an operator acts");
+        process.verdicts.get(name).cloned().unwrap_or_default()
+    }
+
+    /// A rule is told that it is granted what it needs if it has all of it, and otherwise that it is not.
+    fn check_verdicts(&self, name: &str) {
+        let verdicts = self.verdicts(name);
+        let world = self.world();
+        let instance = world.get(&Key::cluster(Kind::PortalInstance, name)).expect("it is ready");
+        let instance = Instance::try_from(&*instance).expect("it is ready");
+        // Who grants by hand is asked for, and nobody does in this world.
+        let needs = world.rules.needs(&instance, &instance.engines(), |_| None).expect("rules are known");
+        for rule in verdicts.rules.iter() {
+            let lacks = needs.engines.iter().find_map(|(layer, grants)| {
+                let given = world.given(&engine(name, layer));
+                let is_given = |need: &Need| given.contains(need) || given.contains(&(need.0.clone(), None));
+                let mut of_rule =
+                    grants.iter().filter(|(need, rules)| rules.contains(&rule.id) && !has_everybody(need));
+                of_rule.find(|(need, _)| !is_given(need)).map(|(need, _)| need.clone())
+            });
+            let told = verdicts.denied.get(&rule.id);
+            if lacks.is_some() != told.is_some() || verdicts.pending.contains(&rule.id) {
+                world.fail(&format!("{} lacks {lacks:?} in {name}, and is told {told:?}: {verdicts:?}", rule.id));
+            }
         }
     }
 }
@@ -343,7 +416,7 @@ impl World {
     }
 
     /// What an account may do: what is in a role of its name that is bound to it.
-    fn given(&self, account: &str) -> BTreeSet<Need> {
+    pub(super) fn given(&self, account: &str) -> BTreeSet<Need> {
         let is_bound = |role: &Object| {
             let kind = if role.key.kind == Kind::Role { Kind::RoleBinding } else { Kind::ClusterRoleBinding };
             let binding = self.objects.get(&Key { kind, ..role.key.clone() });
@@ -373,8 +446,13 @@ impl World {
         let object = self.get(&Key::cluster(Kind::PortalInstance, name)).expect("it is ready");
         let instance = Instance::try_from(&*object).expect("it is ready");
         let needs = self.rules.needs(&instance, &instance.engines(), |_| None).expect("rules are known");
-        let is_refused = |need: &&Need| !has_everybody(need) && !self.may_be_given(&instance, need);
-        let expected = if needs.grants.keys().any(|need| is_refused(&need)) { "PermissionRefused" } else { "InSync" };
+        let is_refused = |grants: &BTreeMap<Need, Causes>, need: &Need| {
+            let is_everywhere = grants.contains_key(&(need.0.clone(), None));
+            !self.may_be_given(&instance, need) || !self.is_place(need) && !is_everywhere
+        };
+        let mut needed = needs.engines.values().flat_map(|grants| grants.keys().map(move |need| (grants, need)));
+        let is_lacking = needed.any(|(grants, need)| !has_everybody(need) && is_refused(grants, need));
+        let expected = if is_lacking { "PermissionRefused" } else { "InSync" };
         let conditions = object.value["status"]["conditions"].as_array().cloned().unwrap_or_default();
         let told = conditions.into_iter().find(|found| found["type"] == "RBACReady").unwrap_or_default();
         if told["reason"] != expected {

@@ -276,6 +276,14 @@ fn a_rule_that_waits_for_a_right_is_stalled_once_the_operator_has_refused_it() {
             condition(&next["conditions"], ConditionType::Stalled).and_then(|found| found["message"].as_str());
         assert_eq!(stalled, (expected == "PermissionRefused").then_some("apply this role"));
     }
+    // In split mode it is another replica that waits.
+    let report = self::report(1, Outcome::Active);
+    let mut status = lacking(&Value::Null, &report, "PermissionPending", true);
+    assert_eq!(ready(&status), "PermissionPending");
+    status["instances"][0]["conditions"][2]["status"] = "False".into();
+    let next = lacking(&status, &report, "PermissionPending", true);
+    assert_eq!(ready(&next), "PermissionRefused");
+    assert!(condition(&next["conditions"], ConditionType::Stalled).is_some());
 }
 
 #[test]

@@ -121,7 +121,7 @@ impl World {
     }
 
     /// Whether a role can be where something is needed.
-    fn is_place(&self, (_, namespace): &Need) -> bool {
+    pub(in super::super) fn is_place(&self, (_, namespace): &Need) -> bool {
         namespace.as_ref().is_none_or(|namespace| {
             self.get(&Key::cluster(Kind::Namespace, namespace)).is_some_and(|found| !found.is_terminating())
         })
