@@ -57,6 +57,8 @@ pub(crate) struct Judgement {
     pub(crate) unmade: BTreeSet<String>,
     /// The Namespaces that were looked up, and that no file has.
     pub(crate) assumed_namespaces: BTreeSet<String>,
+    /// The rules that compare the UID of an object that has none.
+    pub(crate) without_uid: BTreeSet<String>,
 }
 
 /// Where an object is, and what it is called.
@@ -106,6 +108,8 @@ struct Work<'a> {
     /// Whether everything must be a review.
     only_reviews: bool,
     needs_request: bool,
+    /// Whether some rule compares UIDs, which files seldom have.
+    compares_uids: bool,
     now: Moment,
 }
 
@@ -140,6 +144,7 @@ struct Outcome {
     failures: Vec<Failed>,
     unknown: Unknown,
     doubts: Doubts,
+    without_uid: BTreeSet<String>,
 }
 
 /// How much text goes to a worker at once.
@@ -160,6 +165,7 @@ pub(crate) fn judge(loaded: &Loaded, arguments: &Arguments, connection: Option<&
         .partition(|rule| rule.request == RequestReads::Everything || !rule.judges_creation());
     let looks_up = loaded.rules.rules().iter().any(|rule| rule.looks_up());
     let needs_request = rules.iter().any(|rule| rule.names_request);
+    let compares_uids = rules.iter().any(|rule| rule.compares_uid());
     let namespace = connection.map_or(files::DEFAULT_NAMESPACE, Connection::namespace);
     let cluster = if looks_up {
         let skipped = (!arguments.strict).then_some(&mut skipped_cluster_files);
@@ -180,6 +186,7 @@ pub(crate) fn judge(loaded: &Loaded, arguments: &Arguments, connection: Option<&
         namespace,
         only_reviews: arguments.request,
         needs_request,
+        compares_uids,
         now: clock::now(),
     };
     let existing = work.live.as_ref().filter(|_| judges_cluster).map(|live| live.existing(&work.rules));
@@ -214,6 +221,7 @@ pub(crate) fn judge(loaded: &Loaded, arguments: &Arguments, connection: Option<&
         skipped_files,
         unmade: work.cluster.unmade(),
         assumed_namespaces: work.cluster.assumed_namespaces(),
+        without_uid: outcome.without_uid,
     }
 }
 
@@ -259,6 +267,7 @@ fn run(work: &Work<'_>, paths: &[PathBuf], existing: Option<&Existing>) -> Outco
                     outcome.failures.append(&mut own.failures);
                     outcome.unknown.append(own.unknown);
                     outcome.doubts.append(own.doubts);
+                    outcome.without_uid.append(&mut own.without_uid);
                 }
             });
         }
@@ -402,6 +411,10 @@ impl Work<'_> {
         let event = subject.event(Operation::Create, None, self.now);
         location.name_after(&event);
         location.uid = event.judged().and_then(existing::uid_of).map(str::to_owned);
+        if self.compares_uids && location.uid.is_none() {
+            let rules = self.rules.for_kind(kind).filter(|(rule, _)| rule.compares_uid());
+            outcome.without_uid.extend(rules.map(|(rule, _)| rule.id.to_string()));
+        }
         self.evaluate(&self.rules, &event, location, outcome);
     }
 

@@ -31,6 +31,7 @@ impl Judgement {
             .chain(unknown)
             .chain(self.unmade_note())
             .chain(self.namespaces_note())
+            .chain(self.uids_note())
             .chain(self.skipped_notes())
             .collect()
     }
@@ -58,6 +59,19 @@ impl Judgement {
         };
         Some(format!(
             "no file has the {which} without labels and annotations. Put such Namespaces into --cluster, or ask a cluster with --live"
+        ))
+    }
+
+    /// What has no UID differs in it from nothing, and equals nothing.
+    fn uids_note(&self) -> Option<String> {
+        let first = self.without_uid.first()?;
+        let which = match self.without_uid.len() - 1 {
+            0 => format!("rule {first} compares"),
+            more => format!("rule {first} and {more} more compare"),
+        };
+        Some(format!(
+            "{which} `metadata.uid`, which objects of files do not have before a cluster gives it to them: `.metadata.uid != metadata.uid` is not \
+             true of any of them. Write `(.metadata.name != metadata.name || .metadata.namespace != metadata.namespace)` to tell them apart"
         ))
     }
 

@@ -169,3 +169,29 @@ fn a_namespace_that_no_file_has_is_not_told_by_what_it_lacks() {
                  1 violation (1 deny) in 2 objects, 1 rule";
     check(files.path(), &[], 1, shown);
 }
+
+#[test]
+fn a_rule_that_compares_uids_is_told_that_files_have_none() {
+    let rule = "name: twice\nmatch: {gvk: [{kind: Pod}], podControllers: false}\n\
+                rule: any(cluster.pods.list(metadata.namespace), .metadata.uid != metadata.uid)\n";
+    let files = folder(&[("rules/a.yaml", rule.as_bytes()), ("objects/a.yaml", BAD.as_bytes())]);
+    let shown = "note: rule twice compares `metadata.uid`, which objects of files do not have before a cluster gives it to them: \
+                 `.metadata.uid != metadata.uid` is not true of any of them. Write `(.metadata.name != metadata.name || \
+                 .metadata.namespace != metadata.namespace)` to tell them apart\n\
+                 0 violations in 1 object, 1 rule";
+    check(files.path(), &[], 0, shown);
+    // Objects that a cluster had have them.
+    let [one, other] = ["bad, uid: a", "other, uid: b"].map(|name| BAD.replace("name: bad", &format!("name: {name}")));
+    fs::write(files.path().join("objects/a.yaml"), format!("{one}---\n{other}")).unwrap();
+    let output = portal(
+        &[
+            "check",
+            "-r",
+            &files.path().join("rules").to_string_lossy(),
+            &files.path().join("objects").to_string_lossy(),
+        ],
+        b"",
+    );
+    let shown = String::from_utf8(output.stdout).unwrap();
+    assert!(shown.contains("2 violations (2 deny) in 2 objects, 1 rule") && !shown.contains("note:"), "{shown}");
+}

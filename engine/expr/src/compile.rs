@@ -338,7 +338,12 @@ impl<'s> Compiler<'s> {
         self.refuse_hidden(id, typed)?;
         self.refuse_either_truth(id, typed, true)?;
         let kind = if known.is_unknown() { "neither".to_owned() } else { known.kind.to_string() };
-        let hint = self.truth_of(id, known.kind, true).filter(|_| !self.strict).unwrap_or_default();
+        // In other languages a default stands behind it.
+        let hint = match self.source.contains(" // ") {
+            true => Some("; what stands behind `//` is a comment, and a default stands behind `??`".to_owned()),
+            false => self.truth_of(id, known.kind, true),
+        };
+        let hint = hint.filter(|_| !self.strict).unwrap_or_default();
         Err(self.error(self.at(id), format!("a rule must be true or false, and this is {kind}{hint}")))
     }
 

@@ -39,6 +39,8 @@ pub struct Observation<'a> {
     /// Whether it only had to be so for another one to matter, and most objects are so: it is worth telling if the others say no more
     /// than which object it is.
     pub is_aside: bool,
+    /// What it was taken for, because it is missing.
+    pub counts_as: Option<Value<'a>>,
     doubt: Doubt,
 }
 
@@ -143,7 +145,7 @@ impl Place<'_, '_> {
 
 impl<'a> Observation<'a> {
     fn field(subject: String, value: Value<'a>) -> Self {
-        Self { subject, value, seen: Seen::Field, is_aside: false, doubt: Doubt::None }
+        Self { subject, value, seen: Seen::Field, is_aside: false, counts_as: None, doubt: Doubt::None }
     }
 }
 

@@ -45,6 +45,40 @@ pub(crate) enum Ours {
     Between(Around, Binary, Around),
     /// `x < y`, where -1, 0 or 1 says how they compare: the number behind it says which operator is meant.
     Compared(&'static str),
+    /// What is asked of the elements of one argument is whether the other one has them: `any(xs, # in ys)`.
+    Members(Members),
+    /// One of a list of texts stands in an operator with the first argument: `any(texts, x startsWith #)`.
+    AnyOf(Binary),
+    /// `type(x) == "…"`
+    IsOf(&'static str),
+    /// `x in cidr([…])`
+    Within(&'static [&'static str]),
+    /// A text with the other arguments in the places that it has for them: `"a " + x`.
+    Filled,
+    /// `let x = y; z`
+    Bound,
+}
+
+/// Which elements are asked for, and where.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Members {
+    /// Whether all or any of them must be there, or not be there.
+    pub(crate) predicate: &'static str,
+    pub(crate) are_absent: bool,
+    /// The places of the list that they are of, and of the one that is to have them.
+    pub(crate) of: usize,
+    pub(crate) whole: usize,
+}
+
+/// Networks that have a name elsewhere.
+const PRIVATE: Ours = Ours::Within(&["10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "fc00::/7"]);
+const LOOPBACK: Ours = Ours::Within(&["127.0.0.0/8", "::1/128"]);
+const LINK_LOCAL: Ours = Ours::Within(&["169.254.0.0/16", "fe80::/10"]);
+const MULTICAST: Ours = Ours::Within(&["224.0.0.0/4", "ff00::/8"]);
+const UNSPECIFIED: Ours = Ours::Within(&["0.0.0.0/32", "::/128"]);
+
+const fn members(predicate: &'static str, are_absent: bool, of: usize, whole: usize) -> Ours {
+    Ours::Members(Members { predicate, are_absent, of, whole })
 }
 
 /// The place of an argument, and the function around it.
@@ -69,7 +103,7 @@ pub(crate) const NAMES: [(&str, &str); 14] = [
 ];
 
 /// Words that are operators elsewhere, where the parser expects one.
-pub(crate) const SIGNS: [(&str, &str); 10] = [
+pub(crate) const SIGNS: [(&str, &str); 26] = [
     ("AND", "and"),
     ("OR", "or"),
     ("NOT", "not"),
@@ -80,13 +114,66 @@ pub(crate) const SIGNS: [(&str, &str); 10] = [
     ("IS", "=="),
     ("eq", "=="),
     ("ne", "!="),
+    ("gt", ">"),
+    ("ge", ">="),
+    ("gte", ">="),
+    ("lt", "<"),
+    ("le", "<="),
+    ("lte", "<="),
+    ("Equal", "=="),
+    ("Equals", "=="),
+    ("NotEqual", "!="),
+    ("NotEquals", "!="),
+    ("In", "in"),
+    ("NotIn", "not in"),
+    ("GreaterThan", ">"),
+    ("GreaterThanOrEquals", ">="),
+    ("LessThan", "<"),
+    ("LessThanOrEquals", "<="),
+];
+
+/// Names that are values elsewhere, and nothing here, with what is done instead: by the name and the field that must follow, if there is one.
+const NOWHERE: [(&str, &str, &str); 9] = [
+    (
+        "authorizer",
+        "",
+        "nobody is asked what a user may do: write `\"system:masters\" in request.userInfo.groups`, with the group that may",
+    ),
+    (
+        "params",
+        "",
+        "a rule has no parameters: write the value itself, or keep it in a ConfigMap and read `cluster.configmaps.byName(…, …).data`",
+    ),
+    (
+        "input",
+        "parameters",
+        "a rule has no parameters: write the value itself, or keep it in a ConfigMap and read `cluster.configmaps.byName(…, …).data`",
+    ),
+    ("variables", "", "a variable is declared before by `let name = …;`, and read by its name alone"),
+    (
+        "data",
+        "inventory",
+        "other objects are looked up by `cluster.<plural>.list(\"*\")`, such as `cluster.ingresses.list(\"*\")`",
+    ),
+    ("element", "", "a list is asked by `any(list, …)`, where `#` is the element and `.name` its field"),
+    ("elementIndex", "", "a list is asked by `any(list, …)`, where `#` is the element: there is no way to its place"),
+    (
+        "images",
+        "",
+        "a rule that reads `container` is asked of each container: write `container.image`, which has `registry`, `name` and `tag`",
+    ),
+    (
+        "globalContext",
+        "",
+        "other objects are looked up by `cluster.<plural>`, and nothing outside of the cluster is asked",
+    ),
 ];
 
 /// Fields that are the length of a list or a text elsewhere.
 pub(crate) const LENGTHS: [&str; 4] = ["length", "size", "count", "len"];
 
 /// Functions of other languages by their names, and by the names of what they belong to.
-const FUNCTIONS: [(&str, Ours); 102] = [
+const FUNCTIONS: [(&str, Ours); 146] = [
     ("has", Ours::Present),
     ("defined", Ours::Present),
     ("isDefined", Ours::Present),
@@ -189,10 +276,54 @@ const FUNCTIONS: [(&str, Ours); 102] = [
     ("ge", Ours::Operator(Binary::GreaterOrEqual)),
     ("lt", Ours::Operator(Binary::Less)),
     ("le", Ours::Operator(Binary::LessOrEqual)),
+    ("add", Ours::Operator(Binary::Add)),
+    ("subtract", Ours::Operator(Binary::Subtract)),
+    ("multiply", Ours::Operator(Binary::Multiply)),
+    ("divide", Ours::Operator(Binary::Divide)),
+    ("modulo", Ours::Operator(Binary::Modulo)),
+    ("test", Ours::Operator(Binary::Matches)),
+    ("ascii_downcase", Ours::Builtin("lower")),
+    ("ascii_upcase", Ours::Builtin("upper")),
+    ("ltrimstr", Ours::Builtin("trimPrefix")),
+    ("rtrimstr", Ours::Builtin("trimSuffix")),
+    ("tonumber", Ours::Builtin("float")),
+    ("tostring", Ours::Builtin("string")),
+    ("to_entries", Ours::Builtin("toPairs")),
+    ("fromjson", Ours::Builtin("fromJSON")),
+    ("tojson", Ours::Builtin("toJSON")),
+    ("array.concat", Ours::Builtin("concat")),
+    ("object.keys", Ours::Builtin("keys")),
+    ("math.greatest", Ours::Builtin("max")),
+    ("math.least", Ours::Builtin("min")),
+    ("time.now_ns", Ours::Builtin("now")),
+    ("time_now", Ours::Builtin("now")),
+    ("time_now_utc", Ours::Builtin("now")),
+    ("time.parse_rfc3339_ns", Ours::Builtin("date")),
+    ("time.parse_duration_ns", Ours::Builtin("duration")),
+    ("is_string", Ours::IsOf("string")),
+    ("is_boolean", Ours::IsOf("bool")),
+    ("is_array", Ours::IsOf("array")),
+    ("is_object", Ours::IsOf("map")),
+    ("AnyIn", members("any", false, 0, 1)),
+    ("AllIn", members("all", false, 0, 1)),
+    ("AnyNotIn", members("any", true, 0, 1)),
+    ("AllNotIn", members("all", true, 0, 1)),
+    ("sets.contains", members("all", false, 1, 0)),
+    ("sets.intersects", members("any", false, 0, 1)),
+    ("strings.any_prefix_match", Ours::AnyOf(Binary::StartsWith)),
+    ("strings.any_suffix_match", Ours::AnyOf(Binary::EndsWith)),
+    ("sprintf", Ours::Filled),
+    ("format", Ours::Filled),
+    ("fmt.Sprintf", Ours::Filled),
+    ("cel.bind", Ours::Bound),
+    ("isPrivate", PRIVATE),
+    ("isPrivateIP", PRIVATE),
+    ("isLoopback", LOOPBACK),
+    ("isLinkLocal", LINK_LOCAL),
 ];
 
 /// Methods of other languages. Beside these, every builtin that is called as a method is meant as a function.
-const METHODS: [(&str, Ours); 57] = [
+const METHODS: [(&str, Ours); 66] = [
     ("size", Ours::Builtin("len")),
     ("length", Ours::Builtin("len")),
     ("isEmpty", Ours::Empty),
@@ -250,6 +381,15 @@ const METHODS: [(&str, Ours); 57] = [
     ("sortedBy", Ours::Predicate("sortBy")),
     ("collect", Ours::Predicate("map")),
     ("select", Ours::Predicate("filter")),
+    ("hasPrefix", Ours::Operator(Binary::StartsWith)),
+    ("hasSuffix", Ours::Operator(Binary::EndsWith)),
+    ("format", Ours::Filled),
+    ("isPrivate", PRIVATE),
+    ("isLoopback", LOOPBACK),
+    ("isLinkLocalUnicast", LINK_LOCAL),
+    ("isLinkLocalMulticast", MULTICAST),
+    ("isMulticast", MULTICAST),
+    ("isUnspecified", UNSPECIFIED),
 ];
 
 /// Functions of other languages that are not here, and what is done instead.
@@ -262,6 +402,13 @@ const ABSENT: [(&str, &str); 3] = [
 /// What is done instead of a function that is not here.
 pub(crate) fn absent(name: &str) -> Option<&'static str> {
     ABSENT.iter().find(|(theirs, _)| *theirs == name).map(|(_, instead)| *instead)
+}
+
+/// What is done instead of a value of other languages that is nothing here.
+pub(crate) fn nowhere(name: &str, field: Option<&str>) -> Option<&'static str> {
+    let is_meant =
+        |(theirs, below, _): &&(&str, &str, &str)| *theirs == name && (below.is_empty() || field == Some(*below));
+    NOWHERE.iter().find(is_meant).map(|(.., instead)| *instead)
 }
 
 /// What a name is here that is a value elsewhere.

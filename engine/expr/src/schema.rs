@@ -89,7 +89,7 @@ struct Objects {
     list: Vec<Object>,
     /// The fields that the host computes of objects, with the names of the objects.
     computed: HashMap<String, String>,
-    /// The names of fields that are maps of text, whose keys may be anything.
+    /// The names of fields that are maps of texts or of amounts, whose keys may be anything.
     maps: HashSet<String>,
 }
 
@@ -319,7 +319,7 @@ impl Schema {
             let names = fields.iter().filter(|(_, field)| field.computed.is_some()).map(|(name, _)| name);
             computed.extend(names.map(|name| (name.clone(), object.name.clone())));
         }
-        let is_text_map = |field: &Field| matches!(&field.shape, Shape::Map { value, .. } if **value == Shape::Text);
+        let is_text_map = |field: &Field| matches!(&field.shape, Shape::Map { value, .. } if matches!(**value, Shape::Text | Shape::Quantity));
         maps.extend(fields.iter().filter(|(_, field)| is_text_map(field)).map(|(name, _)| name.clone()));
         object.fields = fields;
     }
@@ -376,7 +376,7 @@ impl Schema {
         self.hints.get(path)
     }
 
-    /// Whether fields of this name are maps of text.
+    /// Whether fields of this name are maps of texts or of amounts.
     pub(crate) fn is_text_map(&self, field: &str) -> bool {
         self.objects.maps.contains(field)
     }

@@ -116,7 +116,7 @@ const WITHOUT_PODS: [(&str, &str); 4] = [
 
 /// What people look for in values of a type of Kubernetes, and of ours, by the type and the field. What begins with a dot is in the value
 /// itself.
-const TYPES: [(&str, &str, &str); 22] = [
+const TYPES: [(&str, &str, &str); 34] = [
     ("image.digest", ".sha256", ""),
     ("image.repository", ".name", ""),
     ("image.path", ".name", ""),
@@ -128,6 +128,18 @@ const TYPES: [(&str, &str, &str); 22] = [
     ("Container.isEphemeral", ".containerType == \"ephemeral\"", ""),
     ("Container.type", ".containerType", ""),
     ("certificate.expired", ".notAfter < now()", ""),
+    ("certificate.isExpired", ".notAfter < now()", ""),
+    ("certificate.daysLeft", ".notAfter < now() + duration(\"720h\")", ""),
+    ("certificate.expires", ".notAfter", ""),
+    ("certificate.expiry", ".notAfter", ""),
+    ("certificate.validUntil", ".notAfter", ""),
+    ("certificate.dnsNames", ".names", ""),
+    ("certificate.sans", ".names", ""),
+    ("certificate.subjectAltNames", ".names", ""),
+    ("certificate.commonName", ".subject", "it is a part of the subject"),
+    ("certificate.serial", ".serialNumber", ""),
+    ("string.commonName", "{} contains \"CN=\"", "whom a certificate names is one text, such as \"CN=web,O=shop\""),
+    ("string.organization", "{} contains \"O=\"", "whom a certificate names is one text, such as \"CN=web,O=shop\""),
     ("Container.memory", ".resources.limits.memory", ""),
     ("Container.cpu", ".resources.requests.cpu", ""),
     ("Container.volumes", "spec.volumes", "volumes are the pod's"),

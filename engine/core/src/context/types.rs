@@ -91,10 +91,40 @@ pub(crate) const SECRET_FIELDS: [&str; 2] = ["data", "stringData"];
 const INT_OR_TEXT: [&str; 5] = ["maxSurge", "maxUnavailable", "minAvailable", "port", "targetPort"];
 
 /// Fields that are one of a few texts, as Kubernetes checks and its API server does not describe.
-const WORDS: [(&str, &str, &str); 3] = [
-    ("RoleRef", "kind!", "text(ClusterRole|Role)"),
-    ("rbac/v1/Subject", "kind!", "text(Group|ServiceAccount|User)"),
+const WORDS: [(&str, &str, &str); 33] = [
+    ("CSIDriverSpec", "fsGroupPolicy", "text(File|None|ReadWriteOnceWithFSType)"),
+    ("CSIDriverSpec", "volumeLifecycleModes", "[text(Ephemeral|Persistent)]"),
+    ("ContainerResizePolicy", "resourceName!", "text(cpu|memory)"),
+    ("ContainerResizePolicy", "restartPolicy!", "text(NotRequired|RestartContainer)"),
+    ("ContainerRestartRuleOnExitCodes", "operator!", "text(In|NotIn)"),
+    ("CustomResourceColumnDefinition", "type!", "text(boolean|date|integer|number|string)"),
+    ("CustomResourceConversion", "strategy!", "text(None|Webhook)"),
+    ("CustomResourceDefinitionSpec", "scope!", "text(Cluster|Namespaced)"),
+    ("FlowDistinguisherMethod", "type!", "text(ByNamespace|ByUser)"),
+    ("HPAScalingPolicy", "type!", "text(Percent|Pods)"),
+    ("HPAScalingRules", "selectPolicy", "text(Disabled|Max|Min)"),
+    ("IngressClassParametersReference", "scope", "text(Cluster|Namespace)"),
+    ("JSONSchemaProps", "type", "text(array|boolean|integer|null|number|object|string)"),
+    ("LabelSelectorRequirement", "operator!", "text(DoesNotExist|Exists|In|NotIn)"),
     ("LimitRangeItem", "type!", "text(Container|PersistentVolumeClaim|Pod)"),
+    ("LimitResponse", "type!", "text(Queue|Reject)"),
+    ("LoadBalancerIngress", "ipMode", "text(Proxy|VIP)"),
+    ("MetricSpec", "type!", "text(ContainerResource|External|Object|Pods|Resource)"),
+    ("MetricTarget", "type!", "text(AverageValue|Utilization|Value)"),
+    ("ParamRef", "parameterNotFoundAction", "text(Allow|Deny)"),
+    ("PodCertificateProjection", "keyType!", "text(ECDSAP256|ECDSAP384|ECDSAP521|ED25519|RSA3072|RSA4096)"),
+    ("PodFailurePolicyOnPodConditionsPattern", "status", "text(False|True|Unknown)"),
+    ("PodOS", "name!", "text(linux|windows)"),
+    ("PodSecurityContext", "seLinuxChangePolicy", "text(MountOption|Recursive)"),
+    ("PriorityLevelConfigurationSpec", "type!", "text(Exempt|Limited)"),
+    ("RoleRef", "apiGroup", "text(rbac.authorization.k8s.io)"),
+    ("RoleRef", "kind!", "text(ClusterRole|Role)"),
+    ("ServiceSpec", "trafficDistribution", "text(PreferClose|PreferSameNode|PreferSameZone)"),
+    ("StatefulSetPersistentVolumeClaimRetentionPolicy", "whenDeleted", "text(Delete|Retain)"),
+    ("StatefulSetPersistentVolumeClaimRetentionPolicy", "whenScaled", "text(Delete|Retain)"),
+    ("VolumeMount", "recursiveReadOnly", "text(Disabled|Enabled|IfPossible)"),
+    ("flowcontrol/v1/Subject", "kind!", "text(Group|ServiceAccount|User)"),
+    ("rbac/v1/Subject", "kind!", "text(Group|ServiceAccount|User)"),
 ];
 
 /// What the status of every condition is.

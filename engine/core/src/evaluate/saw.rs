@@ -69,16 +69,25 @@ pub(super) fn describe(
 }
 
 fn fact(subject: &str, observation: &Observation<'_>) -> String {
-    let Observation { value, seen, .. } = observation;
+    let Observation { value, seen, counts_as, .. } = observation;
     let is_empty = value.elements().is_some_and(|mut elements| elements.next().is_none())
         || value.entries().is_some_and(|entries| entries.is_empty());
     match (seen, value) {
         (Seen::Found, Value::Nil) => format!("{subject} does not exist"),
         (Seen::Found, _) if is_empty => format!("there are no {subject}"),
         (Seen::NoneFits, _) => format!("none of the {subject} fits"),
-        (_, Value::Nil) => format!("{subject} is not set"),
+        (_, Value::Nil) => match counts_as {
+            Some(value) => format!("{subject} is not set, which counts as {}", shown(value)),
+            None => format!("{subject} is not set"),
+        },
         _ if is_empty => format!("{subject} is empty"),
-        (_, Value::Text(text)) => format!("{subject} is {:?}", shorten(text, MAX_SEEN)),
-        (_, other) => format!("{subject} is {}", shorten(&show(*other), MAX_SEEN)),
+        (_, value) => format!("{subject} is {}", shown(value)),
+    }
+}
+
+fn shown(value: &Value<'_>) -> String {
+    match value {
+        Value::Text(text) => format!("{:?}", shorten(text, MAX_SEEN)),
+        other => shorten(&show(*other), MAX_SEEN),
     }
 }

@@ -5,7 +5,7 @@ use portal_expr::{Read, Segment as Step, Slot};
 
 use crate::{
     context::{
-        CONTAINER, METADATA, OBJECT, SECURITY_CONTEXT, SPEC,
+        CONTAINER, METADATA, OBJECT, REQUEST, SECURITY_CONTEXT, SPEC,
         pod::{ContainerType, Pod},
     },
     evaluate::container_name,
@@ -71,6 +71,21 @@ impl Rule {
                     }
                 }
             })
+    }
+
+    /// Whether it compares the UID of what is judged with others: it reads it, and looks objects up.
+    pub fn compares_uid(&self) -> bool {
+        let is_field = |step: &Step, name: &str| matches!(step, Step::Field(field) if field == name);
+        let is_path = |path: &[Step], names: &[&str]| {
+            path.len() == names.len() && path.iter().zip(names).all(|(step, name)| is_field(step, name))
+        };
+        let is_uid = |read: &Read| match read.root {
+            METADATA => is_path(&read.path, &["uid"]),
+            OBJECT => is_path(&read.path, &["metadata", "uid"]),
+            REQUEST => is_path(&read.path, &["object", "metadata", "uid"]),
+            _ => false,
+        };
+        self.reads_others() && self.expression.facts().reads.iter().any(is_uid)
     }
 
     /// The paths that it reads.

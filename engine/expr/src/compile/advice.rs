@@ -40,6 +40,27 @@ impl<'s> Compiler<'s> {
         }
     }
 
+    /// What is meant by a call whose arguments are those of another language, or too many, or lists where one thing belongs.
+    pub(super) fn call_meant(&self, name: &str, arguments: &[Id], kinds: &[Type]) -> Option<String> {
+        let ([one, other], [first, second]) = (arguments, kinds) else { return None };
+        let (one, other) = (self.shown(*one), self.shown(*other));
+        Some(match name {
+            "semver" => format!("isSemver({one}) && semver({one}) in {other}"),
+            "cidr" => format!("{other} in cidr({one})"),
+            "glob" if second.is_array() => format!("any({other}, glob({one}, #))"),
+            "glob" if first.is_array() => format!("any({one}, glob(#, {other}))"),
+            "join" | "concat" if *first == Type::TEXT && second.is_array() => format!("join({other}, {one})"),
+            _ => return None,
+        })
+    }
+
+    /// What is asked of the elements of something that is one text, asked of the text.
+    pub(super) fn asked_of_one(&self, text: Id, body: Id) -> Option<String> {
+        let (text, body) = (self.shown(text), self.shown(body));
+        let is_once = body.matches('#').count() == 1 && (body.starts_with("# ") || body.ends_with(" #"));
+        is_once.then(|| body.replacen('#', &text, 1))
+    }
+
     /// Whether `x || y` gives a value to what is missing.
     fn is_default(&self, left: (Id, Type), right: (Id, Type)) -> bool {
         let is_literal = matches!(

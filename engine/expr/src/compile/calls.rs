@@ -7,7 +7,7 @@ use super::{
     through::Route,
 };
 use crate::{
-    ast::{Argument, Id, Kind as Syntax},
+    ast::{Argument, Binary, Id, Kind as Syntax},
     builtins::{self, Builtin, Gives, Run},
     error::Error,
     facts::ArgumentShape,
@@ -35,6 +35,7 @@ impl<'s> Compiler<'s> {
             arguments.iter().map(|argument| self.value(*argument)).collect::<Result<_, Error>>()?;
         self.refuse_hidden_arguments(builtin, arguments, &typed)?;
         self.note_split(at, builtin, arguments, &typed);
+        self.note_glob(at, builtin, arguments, &typed);
         let kinds: Vec<Type> = typed.iter().map(|typed| typed.known.kind).collect();
         let kind = match builtin.check(&kinds) {
             Ok(kind) => kind,
@@ -44,7 +45,11 @@ impl<'s> Compiler<'s> {
                 let argument = refusal.argument.and_then(|argument| arguments.get(argument));
                 let at = argument.map_or(at, |argument| self.at(*argument));
                 let is_amount = refusal.argument.and_then(|argument| kinds.get(argument)) == Some(&Type::QUANTITY);
-                let hint = if is_amount && !self.strict { part_of_version(Type::QUANTITY, builtin.name) } else { "" };
+                let hint = match self.call_meant(builtin.name, arguments, &kinds).filter(|_| !self.strict) {
+                    Some(ours) => format!(": write `{ours}`"),
+                    None if is_amount && !self.strict => part_of_version(Type::QUANTITY, builtin.name).to_owned(),
+                    None => String::new(),
+                };
                 return Err(self.error(at, format!("{}{hint}", refusal.message)));
             }
         };
@@ -83,6 +88,7 @@ impl<'s> Compiler<'s> {
         self.refuse_failing(&op)?;
         self.refuse_failing_default(builtin, arguments, &op)?;
         self.refuse_swapped(builtin, arguments, &op)?;
+        self.warn_of_pattern_classes(at, builtin, arguments);
         self.read_constants(Typed { op, known })
     }
 
@@ -415,6 +421,9 @@ impl<'s> Compiler<'s> {
         typed: &Typed<'s>,
     ) -> Result<(), Error> {
         let Nil::Refused(instead) = parameter.nil else { return Ok(()) };
+        if !self.strict && !typed.known.may_be_nil && instead.is_none() {
+            return self.refuse_empty_default(&function.name, id);
+        }
         if self.strict || !typed.known.may_be_nil {
             return Ok(());
         }
@@ -429,6 +438,34 @@ impl<'s> Compiler<'s> {
                 self.error(typed.op.at, message)
             }
         })
+    }
+}
+
+impl<'s> Compiler<'s> {
+    /// Refuses `x509(x ?? "")`, which fails wherever `x` is missing: the function reads no empty text.
+    fn refuse_empty_default(&self, function: &str, id: Id) -> Result<(), Error> {
+        let mut node = id;
+        let first = loop {
+            node = match self.tree.kind(node) {
+                Syntax::Binary(Binary::Coalesce, first, second) => match self.tree.kind(*second) {
+                    Syntax::Text(text) if text.is_empty() => break *first,
+                    _ => return Ok(()),
+                },
+                Syntax::Chain(inner) => *inner,
+                Syntax::Builtin { arguments, .. } if !arguments.is_empty() => arguments[0],
+                _ => return Ok(()),
+            };
+        };
+        let text = self.shown(first);
+        // Whoever asks for it elsewhere may have seen to it.
+        let is_other = |other: &Id| *other != first && self.shown(*other) == text;
+        if !matches!(self.tree.kind(first), Syntax::Member { .. }) || self.members().any(|other| is_other(&other)) {
+            return Ok(());
+        }
+        let message = format!(
+            "`{function}` fails where `{text}` is missing, because it reads no `\"\"`: write `{text} != nil && …` to leave out what has none"
+        );
+        Err(self.error(self.at(first), message))
     }
 }
 

@@ -80,7 +80,7 @@ impl<'s> Compiler<'s> {
     }
 
     /// The fields that are read, wherever.
-    fn members(&self) -> impl Iterator<Item = Id> {
+    pub(super) fn members(&self) -> impl Iterator<Item = Id> {
         let ids = (0..self.tree.nodes.len() as u32).map(Id);
         ids.filter(|id| matches!(self.tree.kind(*id), Syntax::Member { .. }))
     }
@@ -100,6 +100,30 @@ impl<'s> Compiler<'s> {
         }
         let (pattern, text) = (self.shown(*first), self.shown(*second));
         Err(self.error(op.at, format!("the pattern of `glob` comes last: write `glob({text}, {pattern})`")))
+    }
+
+    /// Warns of `glob(x, "a-{b,c}")` and `glob(x, "a-[bc]")`: of all signs only `*` and `?` mean something else than themselves.
+    pub(super) fn warn_of_pattern_classes(&mut self, at: u32, builtin: &Builtin, arguments: &[Id]) {
+        let ([text, pattern], "glob", false) = (arguments, builtin.name, self.strict) else { return };
+        let Syntax::Text(pattern) = self.tree.kind(*pattern) else { return };
+        let text = self.shown(*text);
+        let alternatives = match alternatives(pattern) {
+            Some(alternatives) => alternatives,
+            None if pattern.contains('|') => pattern.split('|').map(|part| part.trim().to_owned()).collect(),
+            None if pattern.split_once('[').is_some_and(|(_, rest)| rest.contains(']')) => {
+                let regex = regex_of(pattern);
+                let message =
+                    format!("`[` and `]` stand for themselves in a pattern: write `{text} matches {regex:?}`");
+                return self.warn(at, message);
+            }
+            None => return,
+        };
+        let alternatives: Vec<String> = alternatives.iter().map(|pattern| format!("{pattern:?}")).collect();
+        let message = format!(
+            "a pattern has no alternatives, and what stands for them elsewhere stands for itself: write `any([{}], glob({text}, #))`",
+            alternatives.join(", ")
+        );
+        self.warn(at, message);
     }
 
     /// Warns of an order of texts that is not the order of what they say.
@@ -214,6 +238,33 @@ fn look_of(text: &str) -> Option<Look> {
         _ if habits::in_hours(text).is_some() => Some(Look::Duration),
         _ => None,
     }
+}
+
+/// The patterns that one with braces stands for elsewhere: `a-{b,c}`.
+fn alternatives(pattern: &str) -> Option<Vec<String>> {
+    let (before, rest) = pattern.split_once('{')?;
+    let (inside, behind) = rest.split_once('}').filter(|(inside, _)| inside.contains(','))?;
+    Some(inside.split(',').map(|part| format!("{before}{}{behind}", part.trim())).collect())
+}
+
+/// A pattern with classes as a regular expression.
+fn regex_of(pattern: &str) -> String {
+    let mut regex = String::from("^");
+    let mut is_class = false;
+    for letter in pattern.chars() {
+        match letter {
+            '[' | ']' => is_class = letter == '[',
+            '*' if !is_class => regex.push('.'),
+            '.' | '+' | '(' | ')' | '|' | '^' | '$' | '\\' if !is_class => regex.push('\\'),
+            _ => {}
+        }
+        match letter {
+            '?' if !is_class => regex.push('.'),
+            '!' if regex.ends_with('[') => regex.push('^'),
+            letter => regex.push(letter),
+        }
+    }
+    regex + "$"
 }
 
 #[cfg(test)]

@@ -158,6 +158,16 @@ impl<'s> Compiler<'s> {
         (!places.is_empty()).then(|| listed(&places))
     }
 
+    /// What is asked of those elements that a `filter` leaves, of whose list nobody can ask it.
+    pub(super) fn asked_of_filtered(&self, list: Id, fields: &[&str]) -> Option<String> {
+        let Syntax::Builtin { name: "filter", arguments } = self.tree.kind(list) else { return None };
+        let [list, body] = arguments[..] else { return None };
+        let (list, body, path) = (self.shown(list), self.shown(body), path_of("", fields));
+        let is_choice = ["||", " or ", "?"].iter().any(|sign| body.contains(sign));
+        let asked = if is_choice { format!("({body})") } else { body.clone() };
+        Some(format!("`find({list}, {body}){path}` for the first of them, or `any({list}, {asked} && {path} …)`"))
+    }
+
     /// Where the elements of a list have a field, and how it is asked for an element by name or by itself.
     pub(super) fn asked_of_elements(&self, base: &str, list: &Form<'s>, fields: &[&str]) -> Option<String> {
         let (name, element) = (fields.first()?, list.element());

@@ -31,6 +31,9 @@ impl<'s> Compiler<'s> {
         if let Some(ours) = habits::value(name) {
             return error(format!(": write `{ours}`"));
         }
+        if let Some(instead) = habits::nowhere(name, fields.first().copied()) {
+            return error(format!(": {instead}"));
+        }
         // A field of the element, and one of a variable that other languages have for the element.
         if let Some(field) = [Some(&name), fields.first()].into_iter().flatten().find(|field| self.is_of_element(field))
         {
@@ -257,9 +260,9 @@ impl<'s> Compiler<'s> {
     pub(super) fn habitual_namespace(&self, id: Id, base: Id, name: &str) -> Option<Error> {
         let Syntax::Identifier(owner) = self.tree.kind(base) else { return None };
         let Syntax::Call { arguments, .. } = self.tree.kind(id) else { return None };
-        let function = habits::function_of(owner, name, arguments.len())?;
+        habits::function_of(owner, name, arguments.len())?;
         // Rego's `object` is a library, and ours is what is judged.
-        let is_library = self.is_unknown_name(owner) || function == habits::Ours::ElementOr;
+        let is_library = self.is_unknown_name(owner) || matches!((*owner, name), ("object", "get" | "keys"));
         if self.strict || !is_library || self.variable(owner).is_some() {
             return None;
         }
@@ -345,7 +348,9 @@ impl<'s> Compiler<'s> {
         }
         if kind.is_array() && kind != Type::BYTES {
             let text = self.shown(*base_id);
-            let instead = self.asked_of_elements(&text, &base.known.form, following);
+            let instead = self
+                .asked_of_filtered(*base_id, following)
+                .or_else(|| self.asked_of_elements(&text, &base.known.form, following));
             let instead = instead.unwrap_or_else(|| format!("`any({text}, .{name} …)`, or `{text}[0].{name}`"));
             return Err(self.error(at, format!("a list has no field `{name}`: write {instead}")));
         }

@@ -51,8 +51,9 @@ impl<'s> Compiler<'s> {
             kinds => format!("{OBJECT}.kind in {kinds:?} && …"),
         };
         let message = format!(
-            "{} has no `{}`, so that this is true of every one of them: write `{condition}` before it, or leave out the kind in `match`",
+            "{} {} no `{}`, so that this is true of every one of them: write `{condition}` before it, or leave out the kind in `match`",
             lacking.join(" and "),
+            if lacking.len() > 1 { "have" } else { "has" },
             self.shown(field)
         );
         self.warn(self.at(field), message);

@@ -41,6 +41,23 @@ impl<'s> Compiler<'s> {
         Err(self.missing(id, operand, default, whole))
     }
 
+    /// Refuses to add what may be missing of some element: those that have none are left out before.
+    pub(super) fn require_summand(&self, list: Id, id: Id, body: &Typed<'s>) -> Result<(), Error> {
+        if self.strict || !body.known.may_be_nil || body.known.kind.is_nil() {
+            return Ok(());
+        }
+        let (list, text) = (self.shown(list), self.shown(id));
+        let default = match body.known.kind {
+            Type::QUANTITY => "\"0\"",
+            _ => self.default_of(id).unwrap_or("0"),
+        };
+        let message = format!(
+            "`{text}` may be missing: write `sum({list}, {text} ?? {default})` to give it a value, or \
+             `sum(filter({list}, {text} != nil), {text})` to leave out what has none"
+        );
+        Err(self.error(body.op.at, message))
+    }
+
     /// Says that an operand may be missing, with this in its place.
     pub(super) fn missing(&self, id: Id, operand: &Typed<'s>, default: &str, whole: impl Fn(&str) -> String) -> Error {
         let text = self.shown(id);

@@ -167,7 +167,9 @@ impl<'s> Compiler<'s> {
         (left_id, left): (Id, Typed<'s>),
         (right_id, right): (Id, Typed<'s>),
     ) -> Result<Typed<'s>, Error> {
+        let told = self.warnings.len();
         self.warn_of_other_sort(at, operator, left_id, right_id);
+        let is_told = self.warnings.len() > told;
         self.warn_of_placeholder(left_id);
         self.warn_of_placeholder(right_id);
         let (left, right) = self.without_defaults(operator, (left_id, left), (right_id, right));
@@ -197,6 +199,9 @@ impl<'s> Compiler<'s> {
             self.warn_of_spelling(at, (left_id, &left), (right_id, &right));
         }
         let (left, right) = self.read_alike(operator, (left_id, left), (right_id, right))?;
+        if operator == Binary::In && !is_told {
+            self.warn_of_no_address(at, (left_id, &left), (right_id, &right));
+        }
         self.warn_of_default(operator, (left_id, &left), (right_id, &right));
         self.warn_of_truth_default(operator, (left_id, &left), (right_id, &right));
         self.warn_of_word_default(at, operator, (left_id, &left), (right_id, &right));

@@ -211,6 +211,33 @@ impl<'s> Compiler<'s> {
 }
 
 impl<'s> Compiler<'s> {
+    /// Notes that a text that has computed fields is compared with a pattern that asks for its beginning, or for its end.
+    pub(super) fn note_glob(&mut self, at: u32, builtin: &Builtin, arguments: &[Id], typed: &[Typed<'s>]) {
+        let ([text, pattern], "glob") = (typed, builtin.name) else { return };
+        if self.strict || !self.schema.notes_compared() || !matches!(text.known.form, Form::Shaped(Shape::TextWith(_)))
+        {
+            return;
+        }
+        let Some(pattern) = text_of(&pattern.op) else { return };
+        let (relation, part) = match (pattern.strip_suffix('*'), pattern.strip_prefix('*')) {
+            (Some(beginning), None) => (Relation::StartsWith, beginning),
+            (None, Some(end)) => (Relation::Other, end),
+            _ => return,
+        };
+        if part.contains(['*', '?']) {
+            return;
+        }
+        self.compared.push(Compared {
+            field: None,
+            subject: self.shown(arguments[0]),
+            relation,
+            is_negated: false,
+            texts: [Box::from(part)].into(),
+            may_be_nil: false,
+            at,
+        });
+    }
+
     /// Notes that a text that has computed fields is taken apart by hand. What is between the same signs may be another part of it.
     pub(super) fn note_split(&mut self, at: u32, builtin: &Builtin, arguments: &[Id], typed: &[Typed<'s>]) {
         let ([text, sign], "split") = (typed, builtin.name) else { return };

@@ -47,7 +47,10 @@ impl<'s> Compiler<'s> {
             return Err(self.predicate_over_map(collection_at, name, *collection_id, others.first().copied()));
         }
         if !kind.is_array() && !kind.is_unknown() {
-            return Err(self.error(collection_at, format!("`{name}` goes through a list, and this is {kind}")));
+            let meant = others.first().filter(|_| kind == Type::TEXT && !self.strict);
+            let meant = meant.and_then(|body| self.asked_of_one(*collection_id, *body));
+            let hint = meant.map(|ours| format!(": write `{ours}`")).unwrap_or_default();
+            return Err(self.error(collection_at, format!("`{name}` goes through a list, and this is {kind}{hint}")));
         }
         self.refuse_count_of_all(at, predicate, *collection_id, &collection.known, others)?;
         if predicate == Predicate::All {
@@ -120,7 +123,9 @@ impl<'s> Compiler<'s> {
             return Err(self.error(self.at(*body_id), message));
         }
         let body = match (body, others.first()) {
-            (Some(body), Some(body_id)) => Some(self.counted_body(predicate, uses_accumulator, *body_id, body)?),
+            (Some(body), Some(body_id)) => {
+                Some(self.counted_body(predicate, uses_accumulator, [*collection_id, *body_id], body)?)
+            }
             (None, None) if predicate == Predicate::Sum && !self.strict => {
                 self.sum_of_elements(at, *collection_id, &collection.known)?
             }
@@ -193,11 +198,11 @@ impl<'s> Compiler<'s> {
         &self,
         predicate: Predicate,
         uses_accumulator: bool,
-        id: Id,
+        [list, id]: [Id; 2],
         body: Typed<'s>,
     ) -> Result<Typed<'s>, Error> {
         if predicate == Predicate::Sum {
-            self.require(id, &body, "0", |body| format!("sum(…, {body})"))?;
+            self.require_summand(list, id, &body)?;
         }
         if uses_accumulator {
             self.require(id, &body, "…", |body| format!("reduce(…, {body})"))?;

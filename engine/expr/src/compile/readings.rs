@@ -93,6 +93,25 @@ impl<'s> Compiler<'s> {
         }
     }
 
+    /// Warns of `x not in cidr("10.0.0.0/8")`, which is true of whatever has no address at all.
+    pub(super) fn warn_of_no_address(
+        &mut self,
+        at: u32,
+        (left_id, left): (Id, &Typed<'s>),
+        (right_id, right): (Id, &Typed<'s>),
+    ) {
+        let is_doubtful = left.known.may_be_nil && !left.known.kind.is_nil() && !self.is_asked(left_id);
+        if self.strict || !is_doubtful || !self.is_negated(at) || !has_networks(right) {
+            return;
+        }
+        let (text, networks) = (self.shown(left_id), self.shown(right_id));
+        let message = format!(
+            "`{text}` may be missing, and is in no network then, so that this is true: write `{text} != nil && {text} not in {networks}` to leave \
+             out what has none, or `({text} == nil || {text} not in {networks})` to mean that too"
+        );
+        self.warn(left.op.at, message);
+    }
+
     /// An operand as an amount. What is not known turns out when it runs.
     pub(super) fn as_quantity(&self, id: Id, typed: Typed<'s>) -> Result<Typed<'s>, Error> {
         self.read_as(Reading::Quantity, id, typed)

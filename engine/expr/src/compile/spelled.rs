@@ -10,15 +10,18 @@ impl<'s> Compiler<'s> {
     /// Warns of a text with `${…}` in it, which nobody fills in.
     pub(super) fn warn_of_placeholder(&mut self, id: Id) {
         let Syntax::Text(text) = self.tree.kind(id) else { return };
-        let Some(meant) = self.filled_in(text.as_ref()).filter(|_| !self.strict) else { return };
-        self.warn(self.at(id), format!("a text has no `${{…}}` that would be filled in: write `{meant}`"));
+        let signs = [("${", "}"), ("{{", "}}")];
+        let meant = signs.into_iter().find_map(|(open, close)| Some((open, close, self.filled_in(text, open, close)?)));
+        let Some((open, close, meant)) = meant.filter(|_| !self.strict) else { return };
+        self.warn(self.at(id), format!("a text has no `{open}…{close}` that would be filled in: write `{meant}`"));
     }
 
-    /// The parts of a text with `${…}` in it, put together.
-    fn filled_in(&self, text: &str) -> Option<String> {
+    /// The parts of a text with paths between such signs, put together.
+    fn filled_in(&self, text: &str, open: &str, close: &str) -> Option<String> {
         let (mut parts, mut rest) = (Vec::new(), text);
-        while let Some((before, behind)) = rest.split_once("${") {
-            let (path, behind) = behind.split_once('}')?;
+        while let Some((before, behind)) = rest.split_once(open) {
+            let (path, behind) = behind.split_once(close)?;
+            let path = path.trim();
             let root = path.split('.').next()?;
             let is_path = path.chars().all(|sign| sign.is_ascii_alphanumeric() || matches!(sign, '.' | '_'));
             if !is_path || self.schema.root(root).is_none() && self.variable(root).is_none() {

@@ -220,7 +220,7 @@ fn what_may_be_missing_is_refused_where_nothing_can_be_done_with_it() {
         ("-spec.priority > 0", "-(spec.priority ?? 0)"),
         ("max(spec.priority, 1) > 0", "max(spec.priority ?? 0, 1)"),
         ("let p = spec.priority; p + 1 > 1", "(p ?? 0) + 1"),
-        ("sum(spec.containers, .user) > 5", "sum(…, .user ?? 0)"),
+        ("sum(spec.containers, .user) > 5", "sum(spec.containers, .user ?? 0)"),
         ("any(map(spec.containers, .user), # + 1 > 1000)", "(# ?? 0) + 1"),
         ("any([spec.priority], # + 1 > 1000)", "(# ?? 0) + 1"),
         ("lower(container.args[0]) == 'a'", r#"lower(container.args[0] ?? "")"#),

@@ -20,6 +20,9 @@ impl<'s> Compiler<'s> {
         (right_id, right): (Id, &Typed<'s>),
     ) {
         let tree = self.tree;
+        if let (Binary::Equal | Binary::NotEqual, Syntax::Array(elements)) = (operator, tree.kind(right_id)) {
+            return self.warn_of_exactly(at, operator, left_id, elements);
+        }
         let (name, list, asked) = match (operator, tree.kind(left_id), tree.kind(right_id)) {
             (Binary::In, Syntax::Text(_), _) if right.known.kind.element() == Type::TEXT => {
                 (self.last_name(right_id), Some(right_id), vec![left_id])
@@ -51,6 +54,19 @@ impl<'s> Compiler<'s> {
             return;
         }
         self.tell_wildcard(at, wildcard, list, &texts, &more);
+    }
+
+    /// Warns of `.verbs == ["*"]`, which is not true of whoever has something beside it.
+    fn warn_of_exactly(&mut self, at: u32, operator: Binary, list: Id, elements: &[Id]) {
+        let Some(wildcard) = self.last_name(list).and_then(|name| self.schema.wildcard(name)) else { return };
+        let [element] = elements else { return };
+        if self.strict || self.text_at(*element) != Some(wildcard.all) {
+            return;
+        }
+        let (all, list) = (wildcard.all, self.shown(list));
+        let not = if operator == Binary::Equal { "" } else { "not " };
+        let message = format!("who has something beside {all:?} has everything too: write `{all:?} {not}in {list}`");
+        self.warn(at, message);
     }
 
     /// Warns of `any(["get", "list"], # in .verbs)`, which says nothing of `*`.

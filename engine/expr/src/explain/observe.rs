@@ -138,13 +138,20 @@ impl<'a> Explanation<'a, '_> {
                 _ => operands.push(op),
             }
         }
+        let default = operands.iter().find(|op| self.is_constant(op, place)).and_then(|op| self.value(op, place));
         operands.retain(|op| !self.is_constant(op, place));
         let is_there = |op: &&&'a Op| self.value(op, place).is_some_and(|value| !value.is_empty());
         if let Some(taken) = operands.iter().find(is_there) {
             return self.observe(taken, place);
         }
         let is_too_much = operands.len() > MAX_MISSING;
-        let facts = self.observe_all(operands, place);
+        let mut facts = self.observe_all(operands, place);
+        // What says nothing by itself is as good as none.
+        let default =
+            default.filter(|value| !value.is_empty() && !matches!(value, Value::Text("") | Value::Bool(false)));
+        if let Some(last) = facts.last_mut().filter(|fact| fact.value.is_nil() && fact.seen == Seen::Field) {
+            last.counts_as = default;
+        }
         if is_too_much { doubted(facts, Doubt::LeftOut) } else { facts }
     }
 }

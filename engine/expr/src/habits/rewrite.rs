@@ -1,7 +1,9 @@
 //! An expression with habits of other languages, as it is written in this one. The tree is copied and its nodes are replaced, each
 //! after those below it, so that habits within habits come out right too.
 
-use super::Ours;
+mod filled;
+
+use super::{Members, Ours};
 use crate::{
     ast::{Argument, Binary, Id, Kind, Node, Tree, Unary},
     print::written,
@@ -270,6 +272,7 @@ impl<'s> Rewriter<'s> {
             }
             (Ours::Predicate(name), [_, _, _]) => return self.with_variable(name, operands),
             (Ours::Predicate(name), [list, body]) => self.predicate(name, *list, *body),
+            (Ours::Builtin(name @ "now"), _) => Kind::Builtin { name, arguments: Vec::new() },
             (Ours::Builtin(name), [_, ..]) => Kind::Builtin { name, arguments: operands.into() },
             (Ours::Operator(operator), [left, right]) => Kind::Binary(operator, *left, *right),
             (Ours::Flipped(operator), [right, left]) => Kind::Binary(operator, *left, *right),
@@ -279,6 +282,7 @@ impl<'s> Rewriter<'s> {
                 Receiver::Unknown if self.is_list(*whole) => Kind::Binary(Binary::In, *part, *whole),
                 Receiver::Text | Receiver::Unknown => Kind::Binary(Binary::Contains, *whole, *part),
             },
+            (Ours::Present, [map, key]) => Kind::Binary(Binary::In, *key, *map),
             (Ours::Present, [operand]) => {
                 self.presences.push(id);
                 Kind::Binary(Binary::NotEqual, *operand, self.push(Kind::Nil))
@@ -306,6 +310,33 @@ impl<'s> Rewriter<'s> {
                 self.compared.push(id);
                 Kind::Binary(Binary::Less, self.around(function, *left), self.around(function, *right))
             }
+            (Ours::Members(Members { predicate, are_absent, of, whole }), [_, _]) => {
+                let element = self.push(Kind::Pointer(""));
+                let mut body = self.push(Kind::Binary(Binary::In, element, operands[whole]));
+                if are_absent {
+                    body = self.push(Kind::Unary(Unary::Not { word: true }, body));
+                }
+                self.predicate(predicate, operands[of], body)
+            }
+            (Ours::AnyOf(operator), [text, texts]) => {
+                let element = self.push(Kind::Pointer(""));
+                let body = self.push(Kind::Binary(operator, *text, element));
+                self.predicate("any", *texts, body)
+            }
+            (Ours::IsOf(name), [operand]) => {
+                let kind = self.push(Kind::Builtin { name: "type", arguments: vec![*operand] });
+                Kind::Binary(Binary::Equal, kind, self.push(Kind::Text(name.into())))
+            }
+            (Ours::Within(networks), [operand]) => {
+                let texts = networks.iter().map(|network| self.push(Kind::Text((*network).into()))).collect();
+                let list = self.push(Kind::Array(texts));
+                Kind::Binary(Binary::In, *operand, self.around("cidr", list))
+            }
+            (Ours::Filled, [format, values @ ..]) => return self.filled(*format, values),
+            (Ours::Bound, [name, value, body]) => match self.tree.kind(*name) {
+                Kind::Identifier(name) => Kind::Let { name, value: *value, body: *body },
+                _ => return None,
+            },
             _ => return None,
         })
     }

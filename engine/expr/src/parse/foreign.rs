@@ -1,13 +1,14 @@
-//! Sources that are of another language as a whole: a Go template, Python's `any(… for x in xs)`, the statements of Rego. What they
+//! Sources that are of another language as a whole: a Go template, Python's `any(… for x in xs)`, the statements of Rego, the pipes of jq. What they
 //! say is put in the words of this one, and is shown only if it can be read then.
 
+mod jq;
 mod python;
 mod rego;
 mod template;
 mod words;
 
 use super::read;
-use super::repair::LENIENT;
+use super::repair::{self, LENIENT};
 use super::token::{is_reserved, is_word, skip_space, token};
 use crate::habits;
 
@@ -31,11 +32,24 @@ pub(super) fn instead(source: &str) -> Option<String> {
     if source.len() > MAX_SOURCE {
         return None;
     }
-    [template::translate, python::translate, rego::translate, words::of_holders, words::of_defaults, words::of_dots]
+    let languages = [template::translate, python::translate, rego::translate, jq::translate];
+    languages
         .into_iter()
+        .chain([
+            words::of_holders,
+            words::of_members,
+            words::of_alternatives,
+            words::of_braces,
+            words::of_defaults,
+            words::of_dots,
+        ])
         .find_map(|translate| {
             let Translated { text, variables } = translate(source)?;
-            let tree = read(&text, LENIENT).ok()?;
+            let tree = match read(&text, LENIENT) {
+                Ok(tree) => tree,
+                // There may be more of the other language in it.
+                Err(error) => return repair::instead(&text, &error),
+            };
             let text = habits::written_here(&tree, variables)?;
             read(&text, !LENIENT).is_ok().then_some(text)
         })
@@ -219,6 +233,31 @@ mod tests {
     }
 
     #[test]
+    fn the_pipes_of_jq_are_told_as_predicates() {
+        check(&[
+            (".spec.containers[] | select(.tty)", "any(spec.containers, .tty)"),
+            (".spec.containers[] | select(.tty == true and .stdin)", "any(spec.containers, .tty == true and .stdin)"),
+            ("[.spec.containers[] | select(.tty | not)] | length > 0", "len(filter(spec.containers, not .tty)) > 0"),
+            (
+                r#".spec.containers[].image | test(":latest$")"#,
+                r#"any(map(spec.containers, .image), # matches ":latest$")"#,
+            ),
+            (
+                r#".spec.containers[] | select(.image | startswith("a/") | not)"#,
+                r#"any(spec.containers, .image not startsWith "a/")"#,
+            ),
+            (r#".spec.containers[] | .image == "a""#, r#"any(spec.containers, .image == "a")"#),
+            ("any(.spec.containers[]; .tty)", "any(spec.containers, .tty)"),
+            (".spec.containers | map(select(.tty)) | length > 1", "len(filter(spec.containers, .tty)) > 1"),
+            (
+                ".spec.containers[].ports[] | select(.hostPort != null)",
+                "any(flatten(map(spec.containers, .ports)), .hostPort != nil)",
+            ),
+            (r#"spec.containers[] | select(has("tty"))"#, r#"any(spec.containers, "tty" in #)"#),
+        ]);
+    }
+
+    #[test]
     fn words_between_and_dots_before_are_told() {
         check(&[
             (r#"metadata.annotations has "debug""#, r#""debug" in metadata.annotations"#),
@@ -227,6 +266,24 @@ mod tests {
             (".spec.a && !.spec.b", "spec.a && !spec.b"),
             (r#"a.b ?? "x" == "y""#, r#"(a.b ?? "x") == "y""#),
             (r#"any(xs, .a ?? .b ?? 0 > 1)"#, r#"any(xs, (.a ?? .b ?? 0) > 1)"#),
+            (r#"a.args AnyIn ["-v", "-x"]"#, r#"any(a.args, # in ["-v", "-x"])"#),
+            (r#"a.args AllNotIn ["-v"] && b"#, r#"all(a.args, # not in ["-v"]) && b"#),
+            ("(a.b // 0) > 3", "(a.b ?? 0) > 3"),
+            (r#"a.b[*].c AnyIn ["x"]"#, r#"any(map(a.b, .c), # in ["x"])"#),
+            (r#"{{ a.b }} == "x""#, r#"a.b == "x""#),
+            ("a.b[?c].d | [0] > `1`", "map(filter(a.b, .c), .d)[0] > 1"),
+            ("a.b GreaterThan 3", "a.b > 3"),
+            (r#"a.b NotIn ["x"]"#, r#"a.b not in ["x"]"#),
+            (r#"f"{a.b}-x" == a.c"#, r#"a.b + "-x" == a.c"#),
+            (r#"a.b matches r"^\d+$""#, r#"a.b matches "^\\d+$""#),
+            ("a.b.?[c == 1]", "any(a.b, .c == 1)"),
+            ("a.b.?[c && d].size() > 1", "len(filter(a.b, .c && .d)) > 1"),
+            ("a.b.![c].contains('x')", r#""x" in map(a.b, .c)"#),
+            ("#root.a.b == 1", "a.b == 1"),
+            ("a.b[?c == `0`]", "any(a.b, .c == 0)"),
+            ("a.b[?c == `x`].d | length(@) > `1`", r#"len(map(filter(a.b, .c == "x"), .d)) > 1"#),
+            ("a.b[?c] | length(@) > `0`", "len(filter(a.b, .c)) > 0"),
+            ("a.b | contains(@, 'x')", r#"a.b contains "x""#),
         ]);
     }
 }

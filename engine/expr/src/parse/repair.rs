@@ -2,10 +2,10 @@
 //! sign after the other, until it can be read; what was read is then written as it is written here.
 
 use super::read;
-use super::token::{is_word, skip_space, token};
+use super::token::{is_reserved, is_word, skip_space, token};
 use crate::builtins;
 use crate::error::Error;
-use crate::habits;
+use crate::habits::{self, SIGNS};
 
 /// How long a source may be that is repaired. What is longer cannot be shown in a message.
 const MAX_SOURCE: usize = 1000;
@@ -119,6 +119,10 @@ fn projected(source: &str, at: usize) -> Option<String> {
     let list = &source[start..open];
     let close = at + source[at..].find(']')?;
     let (inside, behind) = (source[open + 1..close].trim(), &source[close + 1..]);
+    // That is jq, whose pipes are told as a whole.
+    if behind.contains("select(") {
+        return None;
+    }
     if matches!(inside, "*" | "") {
         let end = behind.find(|letter: char| !is_word(letter) && letter != '.').unwrap_or(behind.len());
         let (path, rest) = behind.split_at(end);
@@ -142,15 +146,105 @@ fn projected(source: &str, at: usize) -> Option<String> {
         }
         return Some(format!("{}{mapped}{rest}", &source[..start]));
     }
-    let condition = inside.strip_prefix('?')?.replace("`true`", "true").replace("`false`", "false").replace('`', "\"");
-    let condition = condition.replace("@.", "");
+    let condition = without_backticks(inside.strip_prefix('?')?, true).replace("@.", "");
     let field = |part: &str| match part.trim() {
         part if part.starts_with(is_word) && !part.contains('(') => format!(".{part}"),
         part => part.to_owned(),
     };
     let conditions: Vec<String> = condition.split("&&").map(field).collect();
-    let predicate = if behind.trim().is_empty() { "any" } else { "filter" };
-    Some(format!("{}{predicate}({list}, {}){behind}", &source[..start], conditions.join(" && ")))
+    let conditions = conditions.join(" && ");
+    let end = behind.find(|letter: char| !is_word(letter) && letter != '.').unwrap_or(behind.len());
+    let [before, rest] = [&source[..start], &behind[end..]].map(|text| without_backticks(text, false));
+    let path = if behind.starts_with('.') { &behind[..end] } else { "" };
+    Some(match rest.trim() {
+        // Whether there is any is all that is asked.
+        "" => format!("{before}any({list}, {conditions})"),
+        _ if path.is_empty() || rest.starts_with('(') => {
+            format!("{before}filter({list}, {conditions}){}{rest}", &behind[..end])
+        }
+        _ => format!("{before}map(filter({list}, {conditions}), {path}){rest}"),
+    })
+}
+
+/// A text of JMESPath, where what is in backticks is JSON: `` `0` `` is 0. What is none is text, if all of it is taken for that.
+fn without_backticks(source: &str, is_condition: bool) -> String {
+    let (mut text, mut rest) = (String::new(), source);
+    while let Some((before, inside, behind)) = rest
+        .split_once('`')
+        .and_then(|(before, rest)| rest.split_once('`').map(|(inside, behind)| (before, inside, behind)))
+    {
+        let is_number = inside.parse::<f64>().is_ok() && inside.ends_with(|last: char| last.is_ascii_digit());
+        text.push_str(before);
+        match inside {
+            "null" => text.push_str("nil"),
+            "true" | "false" => text.push_str(inside),
+            _ if is_number || inside.starts_with(['"', '[']) => text.push_str(inside),
+            _ if is_condition => text.push_str(&format!("{inside:?}")),
+            _ => text.push_str(&format!("`{inside}`")),
+        }
+        rest = behind;
+    }
+    text + rest
+}
+
+/// `list.?[x == 1]` and `list.![name]` of Spring's language, whose sign is at a place.
+fn selected(source: &str, at: usize) -> Option<String> {
+    let before = source[..at].strip_suffix('.')?;
+    let list = &before[start_of_path(before, before.len())..];
+    let close = at + closing_bracket(&source[at..])?;
+    let (inside, behind) = (source[at + 2..close].trim(), &source[close + 1..]);
+    let field = |part: &str| match part.trim() {
+        part if part.starts_with("#this") => part.replacen("#this", "#", 1),
+        part if part.starts_with(is_word) && !is_reserved(token(part, 0)) => format!(".{part}"),
+        part => part.to_owned(),
+    };
+    let predicate = match &source[at..=at] {
+        "!" => "map",
+        _ if behind.trim().is_empty() => "any",
+        _ => "filter",
+    };
+    let conditions: Vec<String> = inside.split("&&").map(field).collect();
+    Some(format!("{}{predicate}({list}, {}){behind}", &before[..before.len() - list.len()], conditions.join(" && ")))
+}
+
+/// Where the bracket is closed that is open behind the sign at the start of a text.
+fn closing_bracket(text: &str) -> Option<usize> {
+    let mut depth = 0_i32;
+    text.char_indices().find_map(|(at, letter)| {
+        depth += match letter {
+            '[' => 1,
+            ']' => -1,
+            _ => 0,
+        };
+        (letter == ']' && depth == 0).then_some(at)
+    })
+}
+
+/// A text of Python with a letter before it, which ends at a place: `f"a {x}"` is `("a " + x)`, and `r"\d"` is in backticks here.
+fn prefixed(source: &str, at: usize, literal: &str) -> Option<(usize, String)> {
+    let before = &source[..at];
+    let start = before.trim_end_matches(is_word).len();
+    let quote = literal.chars().next()?;
+    let inside = literal.strip_prefix(quote)?.strip_suffix(quote)?;
+    match &before[start..] {
+        "r" | "R" if !inside.contains('`') => Some((start, format!("`{inside}`"))),
+        "f" | "F" if !inside.contains('\\') => {
+            let (mut parts, mut rest) = (Vec::new(), inside);
+            while let Some((text, behind)) = rest.split_once('{') {
+                let (value, behind) = behind.split_once('}')?;
+                // Of braces that are meant as such, and of formats, nothing is said.
+                if value.trim().is_empty() || value.contains(['{', '!', ':']) || behind.starts_with('}') {
+                    return None;
+                }
+                parts.extend((!text.is_empty()).then(|| format!("{quote}{text}{quote}")));
+                parts.push(value.trim().to_owned());
+                rest = behind;
+            }
+            parts.extend((!rest.is_empty()).then(|| format!("{quote}{rest}{quote}")));
+            Some((start, format!("({})", parts.join(" + ")))).filter(|_| !parts.is_empty())
+        }
+        _ => None,
+    }
 }
 
 /// Where a path begins that ends at a place.
@@ -236,13 +330,25 @@ fn repair(source: &str, at: usize) -> Option<String> {
         ">" if before.ends_with('<') => replace(at - 1, at + 1, "!="),
         "!" if rest.starts_with("!~") => replace(at, at + 2, " not matches "),
         "!" if is_negated_in(source, at) => replace(at, at + 1, " not "),
+        "?" | "!" if before.ends_with('.') && rest[1..].starts_with('[') => selected(source, at),
         "?" if before.ends_with('.') => replace(at, at + 1, ""),
+        // A pipe gives it already.
+        "@" if is_piped_argument(before) => match rest[1..].trim_start().strip_prefix(',') {
+            Some(others) => replace(at, source.len() - others.len(), ""),
+            None => replace(at, at + 1, ""),
+        },
         "@" => replace(at, at + 1, "#"),
         "*" | "?" | "]" if last.ends_with('[') => projected(source, at),
         ":" if is_arrow(source, at) => replace(at, at + 1, ","),
         "/" if let Some((end, text)) = regex_literal(source, at) => replace(at, end, &text),
         key if key.starts_with(['"', '\'']) && key.len() > 1 && before.ends_with('.') => {
             replace(at - 1, at + key.len(), &format!("[{key}]"))
+        }
+        literal
+            if literal.starts_with(['"', '\''])
+                && let Some((start, text)) = prefixed(source, at, literal) =>
+        {
+            replace(start, at + literal.len(), &text)
         }
         "like" | "LIKE"
             if let Some(regex) = {
@@ -258,12 +364,15 @@ fn repair(source: &str, at: usize) -> Option<String> {
         },
         "AND" | "OR" | "NOT" | "IN" => replace(at, at + found.len(), &found.to_lowercase()),
         "LIKE" | "like" => replace(at, at + found.len(), "matches"),
-        "eq" => replace(at, at + found.len(), "=="),
-        "ne" => replace(at, at + found.len(), "!="),
+        word if let Some((_, ours)) = SIGNS.iter().find(|(theirs, _)| *theirs == word) => {
+            replace(at, at + found.len(), ours)
+        }
         // As a function; the tables of habits have it in this case too.
         "contains" | "startsWith" | "endsWith" | "matches" if is_called(source, at + found.len()) => {
             replace(at, at + 1, &found[..1].to_uppercase())
         }
+        // An element of what JMESPath has before the pipe.
+        "[" if last.ends_with('|') && !last.ends_with("||") => replace(last.len() - 1, at, ""),
         // Only a call can follow a pipe, so that `or` is meant by what stands before anything else.
         _ => {
             let without_name = last.trim_end_matches(is_word);
@@ -291,6 +400,13 @@ pub(super) fn is_arrow(source: &str, at: usize) -> bool {
 /// Whether it is the `!` of `x !in y`.
 fn is_negated_in(source: &str, at: usize) -> bool {
     source.get(at + 1..).is_some_and(|rest| rest.starts_with("in") && !rest[2..].starts_with(is_word))
+}
+
+/// Whether what follows is the first argument of a call behind a pipe: `… | length(`.
+fn is_piped_argument(before: &str) -> bool {
+    let Some(call) = before.trim_end().strip_suffix('(') else { return false };
+    let pipe = call.trim_end_matches(is_word);
+    pipe.len() < call.len() && pipe.trim_end().ends_with('|') && !pipe.trim_end().ends_with("||")
 }
 
 fn is_called(source: &str, at: usize) -> bool {

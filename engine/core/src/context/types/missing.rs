@@ -140,7 +140,7 @@ const SORTS: [Sorts; 9] = [
 const EITHER_FIELDS: [(&str, [&str; 2]); 1] = [("ServiceBackendPort", ["number", "name"])];
 
 /// What Kubernetes takes numbers for that are left out, where that is not 0.
-const DEFAULTS: [(&str, &str); 13] = [
+const DEFAULTS: [(&str, &str); 14] = [
     ("replicas", "1"),
     ("minReplicas", "1"),
     ("periodSeconds", "10"),
@@ -154,6 +154,7 @@ const DEFAULTS: [(&str, &str); 13] = [
     ("successfulJobsHistoryLimit", "3"),
     ("failedJobsHistoryLimit", "1"),
     ("scaleDown.stabilizationWindowSeconds", "300"),
+    ("matchingPrecedence", "1000"),
 ];
 
 /// What Kubernetes takes fields for that may be any text and are left out, by the names of their types.
@@ -196,7 +197,7 @@ const FILLED_LISTS: [FilledList; 1] = [FilledList {
 }];
 
 /// What Kubernetes takes fields for that are one of a few texts and are left out. Nothing where that depends on other fields.
-const WORD_DEFAULTS: [(&str, Option<&str>); 22] = [
+const WORD_DEFAULTS: [(&str, Option<&str>); 25] = [
     // The tag decides.
     ("imagePullPolicy", None),
     ("concurrencyPolicy", Some("Allow")),
@@ -221,6 +222,9 @@ const WORD_DEFAULTS: [(&str, Option<&str>); 22] = [
     ("matchPolicy", Some("Equivalent")),
     ("supplementalGroupsPolicy", Some("Merge")),
     ("procMount", Some("Default")),
+    ("recursiveReadOnly", Some("Disabled")),
+    ("whenDeleted", Some("Retain")),
+    ("whenScaled", Some("Retain")),
 ];
 
 /// What Kubernetes takes fields for that are true or false and are left out, where that is not false. Nothing where that depends on other

@@ -114,6 +114,38 @@ fn what_is_missing_comes_before_a_name_that_only_had_to_be_another_one() {
 }
 
 #[test]
+fn what_counts_as_something_else_is_told_with_that() {
+    let service = "apiVersion: v1\nkind: Service\nmetadata: {name: a, namespace: b}\nspec: {ports: [{port: 80}]}\n";
+    let of_service = |rule: &str| format!("name: r\nmatch: {{gvk: [{{kind: Service}}]}}\nrule: {rule:?}\n");
+    check(
+        "",
+        &[
+            (&deployment_rule("object.spec.replicas < 2"), DEPLOYMENT, "spec.replicas is not set, which counts as 1"),
+            (
+                &pod_rule("(spec.priority ?? 0) < 2"),
+                DEPLOYMENT,
+                "spec.template.spec.priority is not set, which counts as 0",
+            ),
+            (
+                &of_service("object.spec.type == 'ClusterIP' && any(object.spec.ports, .protocol == 'TCP')"),
+                service,
+                r#"spec.ports[0].protocol is not set, which counts as "TCP", spec.type is not set, which counts as "ClusterIP""#,
+            ),
+            (
+                &pod_rule("(metadata.labels.team ?? '') == ''"),
+                DEPLOYMENT,
+                "spec.template.metadata.labels.team is not set",
+            ),
+            (
+                &pod_rule("(spec.hostNetwork ?? false) == false"),
+                DEPLOYMENT,
+                "spec.template.spec.hostNetwork is not set",
+            ),
+        ],
+    );
+}
+
+#[test]
 fn what_is_written_and_empty_is_not_told_as_what_is_not_set() {
     let policy = |from: &str| {
         format!(

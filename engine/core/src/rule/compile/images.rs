@@ -118,6 +118,9 @@ fn found(compared: &Compared, text: &str, known: &Known<'_>) -> Option<Found> {
                 .then(|| latest(&compared.subject));
         }
     }
+    if let (None, Relation::Other, Some(beginning)) = (compared.field, compared.relation, text.strip_prefix('^')) {
+        return beginning_of_pattern(&compared.subject, beginning);
+    }
     if !is_equality && compared.relation != Relation::StartsWith {
         return None;
     }
@@ -129,7 +132,8 @@ fn found(compared: &Compared, text: &str, known: &Known<'_>) -> Option<Found> {
         Some(IMAGE_NAME) => beginning_of_name(image, text, known),
         Some(IMAGE_TAG) if is_equality => tag(compared, text, known),
         Some(IMAGE_SHA256) => digest(compared, text, is_equality),
-        None if !is_equality => short(&compared.subject, text),
+        None if is_equality => whole(&compared.subject, text),
+        None => short(&compared.subject, text),
         _ => None,
     }
 }
@@ -155,6 +159,23 @@ fn split(image: &str, sign: &str) -> Option<Found> {
     };
     let instead = Instead::Condition(format!("{image}.{instead}"));
     Some(Found { level: Level::Warning, because: because.to_owned(), instead })
+}
+
+/// Whoever names an image without its tag finds none that is written with one.
+fn whole(image: &str, text: &str) -> Option<Found> {
+    let parts = Image(text);
+    let name = parts.name();
+    let last = text.rsplit('/').next().unwrap_or(text);
+    if text.is_empty() || last.contains([':', '@', '*', '?', '$', ' ']) {
+        return None;
+    }
+    let is_short = parts.registry() == "docker.io" && !text.contains("docker.io/");
+    let condition = match is_short {
+        true => format!("{image}.name == {name:?}"),
+        false => format!("{image}.registry == {:?} && {image}.name == {name:?}", parts.registry()),
+    };
+    let because = "an image is written with its tag or its digest, so that this is true of hardly any";
+    Some(Found { level: Level::Warning, because: because.to_owned(), instead: Instead::Condition(condition) })
 }
 
 /// Whoever looks for the tag finds no image that is written without one.
@@ -291,6 +312,20 @@ fn short(image: &str, text: &str) -> Option<Found> {
     let condition = of_registry(image, "docker.io", official.unwrap_or(path), official.is_some());
     let because = "an image that is written without a registry is docker.io's too, and does not begin so";
     Some(error(because, Instead::Condition(condition)))
+}
+
+/// The same of a pattern, as far as it is plain text.
+fn beginning_of_pattern(image: &str, pattern: &str) -> Option<Found> {
+    let plain = pattern.replace("\\.", ".").replace("[.]", ".");
+    let plain = plain.strip_suffix(".*").unwrap_or(&plain);
+    let end = plain.find(['*', '+', '?', '(', '[', '{', '|', '$', '\\']);
+    let found = short(image, end.map_or(plain, |end| &plain[..plain[..end].rfind('/').map_or(0, |slash| slash + 1)]))?;
+    let instead = match (found.instead, end) {
+        // What the rest asks is for its author to say.
+        (Instead::Condition(condition), Some(_)) => Instead::Condition(format!("{condition} && …")),
+        (instead, _) => instead,
+    };
+    Some(Found { level: Level::Warning, instead, ..found })
 }
 
 #[cfg(test)]

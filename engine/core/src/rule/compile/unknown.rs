@@ -12,6 +12,11 @@ pub(super) fn unknown_kind(kinds: &Kinds, gvk: &GroupVersionKind) -> String {
     let defined = || kinds.iter().filter(is_judged);
     let place = if group.is_empty() { "the core group".to_owned() } else { format!("group `{group}`") };
     let wrong = format!("no kind `{kind}` is served in {place}");
+    if kind.contains('*') && kind != "*" {
+        return format!(
+            "{wrong}: a `*` stands alone, for all kinds of the group: write `kind: \"*\"`, or name the kinds one by one"
+        );
+    }
     let elsewhere: Vec<&Kind> = defined().filter(|known| known.kind == *kind).collect();
     let fits = |known: &&&Kind| version == "*" || known.versions.contains(version);
     let fitting: Vec<String> =
@@ -160,6 +165,12 @@ mod tests {
             "*",
             "Rollout",
             "no kind `Rollout` is served in the core group: a kind of another group needs its `group`",
+        );
+        check(
+            "apps",
+            "*",
+            "Deploy*",
+            "no kind `Deploy*` is served in group `apps`: a `*` stands alone, for all kinds of the group: write `kind: \"*\"`, or name the kinds one by one",
         );
         check("argoproj.io", "*", "Rollout", "no kind `Rollout` is served in group `argoproj.io`");
     }

@@ -1,13 +1,14 @@
 //! What relates two values, such as `==`, `in` and `matches`: whether it can, and the operation for it.
 
 use crate::{
-    ast::{Binary, Id},
+    ast::{Binary, Id, Kind as Syntax},
     compile::{Compiler, Typed, known::Known},
     error::Error,
     operators::Comparison,
     program::{Constant, Kind, Op, TextRelation},
     regex::Regex,
     types::Type,
+    value::Network,
 };
 
 impl<'s> Compiler<'s> {
@@ -99,9 +100,13 @@ impl<'s> Compiler<'s> {
         }
         if kind == Type::TEXT {
             let (needle, haystack) = (self.shown(needle_id), self.shown(haystack_id));
-            let ours = self
-                .list_meant(&needle, haystack_id)
-                .unwrap_or_else(|| format!("for text write `{haystack} contains {needle}`"));
+            let is_address = |text: &str| Network::parse_address(text).or_else(|| Network::parse(text)).is_some();
+            let ours = match self.tree.kind(needle_id) {
+                Syntax::Text(text) if is_address(text) => format!("for a network write `{needle} in cidr({haystack})`"),
+                _ => self
+                    .list_meant(&needle, haystack_id)
+                    .unwrap_or_else(|| format!("for text write `{haystack} contains {needle}`")),
+            };
             let message = format!("`in` looks for an element of a list or a key of a map: {ours}");
             return Err(self.error(at, message));
         }

@@ -54,7 +54,7 @@ fn an_operator_of_another_language_is_told_with_ours() {
             x := container.image
                 3: expected an operator or the end, found `:`; a value gets a name by `let name = …;`
             {{ object.x }} == 'x'
-                2: expected a key or `}`, found `{`; a name stands alone, without braces
+                2: expected a key or `}`, found `{`; a name stands alone, without braces: write `object.x == "x"`
         "#]],
     );
 }

@@ -18,8 +18,68 @@ pub(super) const WILDCARDS: [Wildcard; 8] = [
 
 const ANY: Wildcard = Wildcard { list: "", all: "*", has_parts: false, takes_away: false, meant: nothing };
 
-/// Fields that name a kind.
-pub(super) const SPELLINGS: [(&str, Spelling); 1] = [("kind", kind)];
+/// Fields whose texts are spelled in one way, although more may be found in them than is known here.
+pub(super) const SPELLINGS: [(&str, Spelling); 7] = [
+    ("kind", kind),
+    ("type", sort),
+    ("medium", |text| of_words(&["Memory", "HugePages"], text)),
+    ("operatingSystem", operating_system),
+    ("kubernetes.io/os", operating_system),
+    ("architecture", architecture),
+    ("kubernetes.io/arch", architecture),
+];
+
+/// What conditions, Secrets and addresses are called, beside what anybody may call them.
+const SORTS: [&str; 44] = [
+    "AbleToScale",
+    "Accepted",
+    "Approved",
+    "Available",
+    "Complete",
+    "ContainersReady",
+    "Denied",
+    "DiskPressure",
+    "DisruptionTarget",
+    "Established",
+    "ExternalDNS",
+    "ExternalIP",
+    "Failed",
+    "FailureTarget",
+    "Hostname",
+    "Initialized",
+    "InternalDNS",
+    "InternalIP",
+    "MemoryPressure",
+    "NamesAccepted",
+    "NetworkUnavailable",
+    "NonStructuralSchema",
+    "Opaque",
+    "PIDPressure",
+    "PodReadyToStartContainers",
+    "PodScheduled",
+    "Progressing",
+    "Ready",
+    "ReplicaFailure",
+    "Resizing",
+    "ScalingActive",
+    "ScalingLimited",
+    "SuccessCriteriaMet",
+    "Suspended",
+    "Terminating",
+    "bootstrap.kubernetes.io/token",
+    "helm.sh/release.v1",
+    "kubernetes.io/basic-auth",
+    "kubernetes.io/dockercfg",
+    "kubernetes.io/dockerconfigjson",
+    "kubernetes.io/rbd",
+    "kubernetes.io/service-account-token",
+    "kubernetes.io/ssh-auth",
+    "kubernetes.io/tls",
+];
+
+/// What other programs call the processors of nodes.
+const ARCHITECTURES: [(&str, &str); 4] =
+    [("x86_64", "amd64"), ("x64", "amd64"), ("aarch64", "arm64"), ("arm64/v8", "arm64")];
 
 /// Words that say what a verb does, and are none.
 const VERBS: [(&str, &str); 8] = [
@@ -68,6 +128,27 @@ fn kind(text: &str) -> Option<String> {
     }
     let is_meant = |name: &str| name.eq_ignore_ascii_case(text);
     kinds().find(|kind| is_meant(&kind.kind) || is_meant(&kind.plural)).map(|kind| kind.kind.clone())
+}
+
+/// Of what conditions and Secrets are called, Secrets leave out a part that people know by heart.
+fn sort(text: &str) -> Option<String> {
+    let of_secret = || SORTS.iter().find(|word| word.strip_prefix("kubernetes.io/") == Some(text));
+    of_words(&SORTS, text).or_else(|| of_secret().map(|word| (*word).to_owned()))
+}
+
+fn operating_system(text: &str) -> Option<String> {
+    of_words(&["linux", "windows"], text)
+}
+
+fn architecture(text: &str) -> Option<String> {
+    let meant = ARCHITECTURES.iter().find(|(theirs, _)| theirs.eq_ignore_ascii_case(text));
+    meant.map(|(_, ours)| (*ours).to_owned()).or_else(|| of_words(&["amd64", "arm64", "ppc64le", "s390x"], text))
+}
+
+/// The word that differs from a text in nothing but capitals.
+fn of_words(words: &[&str], text: &str) -> Option<String> {
+    let is_meant = |word: &&&str| **word != text && word.eq_ignore_ascii_case(text);
+    words.iter().find(is_meant).map(|word| (*word).to_owned())
 }
 
 /// A group stands without a version, and the first one has no name.
@@ -127,6 +208,18 @@ mod tests {
             (capability, "SYS_ADMIN", None),
         ] {
             assert_eq!(meant(of, text).as_deref(), expected, "{text}");
+        }
+        for (of, text, expected) in [
+            (sort as Spelling, "ready", Some("Ready")),
+            (sort, "Ready", None),
+            (sort, "tls", Some("kubernetes.io/tls")),
+            (sort, "Kubernetes.io/TLS", Some("kubernetes.io/tls")),
+            (sort, "acme.io/token", None),
+            (architecture, "x86_64", Some("amd64")),
+            (architecture, "ARM64", Some("arm64")),
+            (architecture, "riscv64", None),
+        ] {
+            assert_eq!(of(text).as_deref(), expected, "{text}");
         }
     }
 }

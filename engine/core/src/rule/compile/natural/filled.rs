@@ -156,7 +156,7 @@ fn a_message_says_what_was_not_set() {
     let object = objects(&of("apps/v1", "Deployment", "template: {}"));
     assert_eq!(
         judge(&rule_set, &object[0], &Objects(Vec::new())),
-        "a: spec.replicas is not set (spec.replicas is not set)"
+        "a: spec.replicas is not set, which counts as 1 (spec.replicas is not set, which counts as 1)"
     );
 }
 

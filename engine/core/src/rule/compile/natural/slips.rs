@@ -2,6 +2,7 @@
 
 use super::{DEPLOYMENT, POLICY, check, check_judged, check_silent, check_warned, told};
 
+const CRD: &str = "{group: apiextensions.k8s.io, kind: CustomResourceDefinition}";
 const HPA: &str = "{group: autoscaling, kind: HorizontalPodAutoscaler}";
 const ROLE: &str = "{group: rbac.authorization.k8s.io, kind: ClusterRole}";
 
@@ -244,4 +245,58 @@ fn a_host_that_is_empty_is_asked_for_where_it_is_missing() {
     let kind = "{group: networking.k8s.io, kind: Ingress}";
     let told = told(&format!("gvk: [{kind}]"), r#"object.spec.rules != nil && any(object.spec.rules, .host == "")"#);
     assert_eq!(told, "");
+}
+
+#[test]
+fn words_that_kubernetes_checks_and_does_not_describe_are_told() {
+    check(
+        CRD,
+        &[
+            (
+                r#"object.spec.conversion.strategy == "webhook""#,
+                r#"it is "None" or "Webhook", did you mean `Webhook`?"#,
+            ),
+            (r#"object.spec.scope != "cluster""#, "did you mean `Cluster`?"),
+            (r#"any(object.spec.versions, .schema.openAPIV3Schema.type != "Object")"#, "did you mean `object`?"),
+        ],
+    );
+    check(
+        HPA,
+        &[
+            (r#"any(object.spec.metrics, .type == "resource")"#, "did you mean `Resource`?"),
+            (r#"object.spec.behavior.scaleDown.selectPolicy == "disabled""#, "did you mean `Disabled`?"),
+        ],
+    );
+    check("{kind: Pod}", &[(r#"spec.os.name == "Windows""#, "did you mean `windows`?")]);
+    check(
+        "{group: policy, kind: PodDisruptionBudget}",
+        &[(r#"any(object.spec.selector.matchExpressions, .operator == "notin")"#, "did you mean `NotIn`?")],
+    );
+    check_warned(
+        "{kind: Secret}",
+        &[
+            (r#"object.type == "opaque""#, r#"put `"Opaque"` in its place"#),
+            (r#"object.type == "tls""#, r#"put `"kubernetes.io/tls"` in its place"#),
+        ],
+    );
+    check_warned(
+        "{kind: Node}",
+        &[
+            (r#"any(object.status.conditions, .type == "ready")"#, r#"put `"Ready"` in its place"#),
+            (r#"object.status.nodeInfo.architecture == "x86_64""#, r#"put `"amd64"` in its place"#),
+        ],
+    );
+    check_warned(
+        "{kind: Pod}",
+        &[(r#"any(spec.volumes, .emptyDir.medium == "memory")"#, r#"put `"Memory"` in its place"#)],
+    );
+    check_silent(CRD, &[r#"object.spec.conversion.strategy == "Webhook""#]);
+    let definition = |strategy: &str| {
+        format!(
+            "{{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, metadata: {{name: a.b.c}}, spec: {{group: b.c, scope: \
+             Cluster, names: {{kind: A, plural: a}}, versions: [], conversion: {{strategy: {strategy}}}}}}}"
+        )
+    };
+    let rule = r#"object.spec.conversion.strategy == "Webhook""#;
+    check_judged(CRD, rule, &[(&definition("Webhook"), true), (&definition("None"), false)]);
 }
