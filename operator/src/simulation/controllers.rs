@@ -278,18 +278,24 @@ impl World {
             let is_issued =
                 |secret: &Object| secret.annotation("cert-manager.io/certificate-name") == Some(&request.key.name);
             let labels = spec["secretTemplate"]["labels"].clone();
+            let instance = request.label(crate::names::INSTANCE_LABEL).unwrap_or_default();
             if let Some(secret) = self.get(&key).filter(|secret| is_issued(secret)) {
                 let mut wanted = secret.value["metadata"]["labels"].as_object().cloned().unwrap_or_default();
                 wanted.extend(labels.as_object().cloned().unwrap_or_default());
                 if secret.value["metadata"]["labels"] != Value::Object(wanted.clone()) {
                     self.edit(&key, |value| value["metadata"]["labels"] = wanted.into());
                 }
+                // What is no certificate with its key is issued anew.
+                let is_whole = |name: &str| secret.value["data"][name].as_str().is_some_and(|text| text.len() > 100);
+                if !["tls.crt", "tls.key"].into_iter().all(is_whole) {
+                    let data = supplied(&dns_names(instance, &namespace), self.now());
+                    self.edit(&key, |value| value["data"] = data);
+                }
                 continue;
             }
             if self.now().duration_since(created).as_secs() < 3 {
                 continue;
             }
-            let instance = request.label(crate::names::INSTANCE_LABEL).unwrap_or_default();
             let data = supplied(&dns_names(instance, &namespace), self.now());
             let annotations = json!({ "cert-manager.io/certificate-name": request.key.name });
             self.make(Kind::Secret, json!({ "metadata": { "name": name, "namespace": namespace, "labels": labels, "annotations": annotations }, "type": "kubernetes.io/tls", "data": data }));

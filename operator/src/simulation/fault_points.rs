@@ -204,7 +204,7 @@ fn an_instance_that_is_gone_is_given_nothing_although_a_watch_still_shows_it() {
     let mut scene = Scene::new(running(json!({})));
     scene.add_process();
     scene.run(5);
-    scene.processes[1].silent = [Source::cluster(Kind::PortalInstance)].into();
+    scene.processes[1].silent = [(Source::cluster(Kind::PortalInstance), 0)].into();
     scene.world().delete(&Key::cluster(Kind::PortalInstance, "default"), false);
     scene.run(60);
     assert_eq!(scene.ready("default").0, "gone");

@@ -29,6 +29,9 @@ enum Weather {
 /// How long nothing must be written at the end: certificates settle for five minutes, and a fight is left for as long.
 const QUIET: Time = 400;
 
+/// No watch is silent for longer: it ends by itself, and whoever asks again hears everything.
+const SILENT: Time = 240;
+
 #[test]
 fn a_history_in_fair_weather_ends_well_and_no_request_fails() {
     check(seeds(50, 500), Weather::Fair);
@@ -208,11 +211,13 @@ impl Scene {
     fn hear_badly(&mut self, number: usize) {
         let random = self.world().random.fork();
         let mut random = random;
+        let elapsed = self.world().elapsed;
         let process = &mut self.processes[number];
+        process.silent.retain(|_, since| elapsed - *since < SILENT);
         for source in process.sources() {
             let log = process.desk.world.borrow().log.len();
             match random.u32(..40) {
-                0 => drop(process.silent.insert(source)),
+                0 => drop(process.silent.entry(source).or_insert(elapsed)),
                 1 => drop(process.silent.remove(&source)),
                 // A list, which is always of what is stored: no API server may tell an older one.
                 2 => process.list(&source, log),

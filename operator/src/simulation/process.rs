@@ -1,7 +1,7 @@
 //! An operator: what a process of it knows and remembers, and what it does when it looks.
 
 use std::cell::RefCell;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::time::Duration;
 
@@ -40,7 +40,7 @@ pub(super) struct Process {
     /// How far each watch has told what happened.
     pub(super) told: BTreeMap<Source, usize>,
     /// Watches that tell nothing.
-    pub(super) silent: BTreeSet<Source>,
+    pub(super) silent: BTreeMap<Source, Time>,
     pub(super) memories: BTreeMap<String, Memory>,
     pub(super) shown: BTreeMap<String, Shown>,
     /// The rules that it knows. None while it has not listed them.
@@ -138,7 +138,7 @@ impl Process {
 
     /// A watch tells what happened next, at most so many things. One that has not begun lists.
     pub(super) fn hear(&mut self, source: &Source, most: usize) {
-        if self.silent.contains(source) {
+        if self.silent.contains_key(source) {
             return;
         }
         let Some(told) = self.told.get(source).copied() else {

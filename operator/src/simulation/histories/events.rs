@@ -101,8 +101,9 @@ pub(in super::super) fn cut_off(scene: &mut Scene) {
     if scene.processes.len() > 1 {
         scene.cut_off = vec![number];
     }
+    let elapsed = scene.world().elapsed;
     let process = &mut scene.processes[number];
-    process.silent = process.sources().into_iter().collect();
+    process.silent = process.sources().into_iter().map(|source| (source, elapsed)).collect();
 }
 
 fn make_namespace(world: &mut World, name: &str) {
