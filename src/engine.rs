@@ -14,7 +14,7 @@ use anyhow::{anyhow, bail};
 use clap::Args;
 use portal_cluster::rules::{quota::RULES_PER_NAMESPACE, selector};
 use portal_core::layers::Layers;
-use portal_engine::run::{self, Settings};
+use portal_engine::run::{self, EngineSettings};
 
 use crate::logs::Logs;
 use crate::process::{self, ProcessArguments, name};
@@ -106,7 +106,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     })
 }
 
-fn settings(arguments: &Arguments) -> anyhow::Result<Settings> {
+fn settings(arguments: &Arguments) -> anyhow::Result<EngineSettings> {
     let &Arguments { admission, network, actions, .. } = arguments;
     let audit = arguments.auditing.audit;
     let layers = Layers { admission, audit, network, actions };
@@ -126,7 +126,7 @@ fn settings(arguments: &Arguments) -> anyhow::Result<Settings> {
         anyhow!("--rule-selector `{}` cannot be read: {error}; write it as for kubectl", arguments.rule_selector)
     })?;
     let process = &arguments.process;
-    Ok(Settings {
+    Ok(EngineSettings {
         instance: name("instance", &arguments.instance)?,
         instance_uid: arguments.instance_uid.clone(),
         namespace: name("namespace", &arguments.namespace)?,
@@ -153,7 +153,7 @@ fn settings(arguments: &Arguments) -> anyhow::Result<Settings> {
         audit: match audit {
             true => {
                 let namespaces = arguments.webhook.namespaces()?;
-                Some(arguments.auditing.settings(namespaces, arguments.webhook.rule_steps))
+                Some(arguments.auditing.settings(namespaces, arguments.webhook.evaluation_limits()))
             }
             false => None,
         },

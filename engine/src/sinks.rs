@@ -13,7 +13,7 @@ use portal_cluster::metrics::Counters;
 use serde::Serialize;
 use tokio::sync::mpsc;
 
-use crate::{metrics::SinkName, run::DecisionLog};
+use crate::metrics::SinkName;
 
 pub use self::stdout::Stdout;
 
@@ -78,6 +78,17 @@ pub struct About {
     pub user: String,
     /// Whether nothing will be stored.
     pub dry_run: bool,
+}
+
+/// Which decisions are printed on standard output.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum DecisionLog {
+    /// None.
+    Off,
+    /// Those in which a rule had something to say, or was passed by.
+    Rules,
+    /// All.
+    All,
 }
 
 /// How many records may wait for a sink.

@@ -7,12 +7,13 @@ use anyhow::{anyhow, bail};
 use clap::{Args, ValueEnum, value_parser};
 use portal_core::selector::Selector;
 use portal_engine::{
-    audit::{Allowance, Settings},
+    audit::{Allowance, AuditSettings},
     sinks::{
-        alertmanager::{self, Address},
+        alertmanager::{Address, AlertmanagerSettings},
         report,
     },
 };
+use portal_expr::Limits;
 
 /// How what is in the cluster is judged.
 #[derive(Debug, Args)]
@@ -74,7 +75,7 @@ impl AuditArguments {
     }
 
     /// Where alerts are sent.
-    pub(super) fn alerts(&self, instance: &str) -> anyhow::Result<Option<alertmanager::Settings>> {
+    pub(super) fn alerts(&self, instance: &str) -> anyhow::Result<Option<AlertmanagerSettings>> {
         let addresses = self.alertmanager_urls.iter().filter(|url| !url.is_empty());
         let addresses: Vec<Address> = addresses
             .map(|url| Address::parse(url).map_err(|error| anyhow!("--alertmanager-urls: {error}")))
@@ -86,18 +87,18 @@ impl AuditArguments {
             return Ok(None);
         }
         let credentials = self.alertmanager_credentials.clone();
-        Ok(Some(alertmanager::Settings { addresses, credentials, instance: instance.to_owned() }))
+        Ok(Some(AlertmanagerSettings { addresses, credentials, instance: instance.to_owned() }))
     }
 
     /// How audit works, in the namespaces that the instance serves.
-    pub(super) fn settings(&self, namespaces: Selector, rule_steps: u64) -> Settings {
-        Settings {
+    pub(super) fn settings(&self, namespaces: Selector, limits: Limits) -> AuditSettings {
+        AuditSettings {
             workers: self.audit_workers.into(),
             resync: Duration::from_secs(self.audit_resync),
             dependencies: self.lookup_dependencies,
             allowance: Allowance { times: self.lookup_reevaluations, window: Duration::from_secs(self.lookup_window) },
             namespaces,
-            limits: portal_expr::Limits { fuel: rule_steps, ..portal_expr::Limits::default() },
+            limits,
         }
     }
 }
