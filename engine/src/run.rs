@@ -105,7 +105,7 @@ pub struct EngineSettings {
     pub timing: Timing,
     /// The layers that other pods of the instance have.
     pub other_layers: Layers,
-    /// Whether it stands for the Lease, if it may write anything. Other pods of the instance do otherwise.
+    /// Whether it stands for the Lease, if it may write anything. If it does not, other pods of the instance do.
     pub stands: bool,
     /// How other replicas are found and asked, if there are any.
     pub peers: Option<PeerSettings>,
@@ -251,7 +251,7 @@ where
     let audit = settings.audit.clone().map(|audit| Audit::new(audit, board.clone(), engine_metrics.clone()));
     let caches = match admission.is_some() || audit.is_some() {
         true => {
-            // With connections of its own: one that others have opened would be read where they are.
+            // With connections of its own: a connection is read on the thread of whoever opened it, and these on that of the caches.
             let client = connect().await.unwrap_or_else(|_| runtime.client.clone());
             let keeping = Runtime { client, ..runtime.clone() };
             let listener = audit.as_ref().map(Audit::listener);
@@ -266,7 +266,7 @@ where
         tasks.spawn(alertmanager.run());
         denials
     });
-    // What nobody reports is not asked for.
+    // Without audit nobody tells of what admission lets in, and replicas are not asked for it.
     let hearing = audit.as_ref().map(Audit::hearing);
     if let Some(audit) = audit {
         let holder = holder.clone().expect("an engine with audit wants the Lease");

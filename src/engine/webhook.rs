@@ -53,7 +53,7 @@ pub(crate) struct WebhookArguments {
     #[arg(long, value_name = "ACTION", env = "PORTAL_MAX_ENFORCEMENT", default_value = "deny")]
     max_enforcement: Enforcement,
 
-    /// What happens to a change of an object that violated a rule before, where the rule does not look
+    /// What happens to a change of an object that violated a rule before, if nothing changes that the rule reads
     #[arg(long, value_name = "ANSWER", env = "PORTAL_EXISTING_VIOLATIONS", default_value = "admit")]
     existing_violations: Existing,
 
@@ -65,7 +65,8 @@ pub(crate) struct WebhookArguments {
     #[arg(long, value_name = "NAMES", env = "PORTAL_EXCLUDE_NAMESPACES", value_delimiter = ',')]
     exclude_namespaces: Vec<String>,
 
-    /// How many milliseconds a request may take. Rules whose turn comes later fail. Less than the webhook configuration's timeout
+    /// How many milliseconds a request may take. Rules whose turn comes later fail. Has to be less than the timeout
+    /// of the webhook configuration
     #[arg(long, value_name = "MILLISECONDS", env = "PORTAL_ADMISSION_DEADLINE", default_value_t = 3000)]
     admission_deadline: u64,
 
@@ -94,7 +95,8 @@ pub(crate) struct WebhookArguments {
     #[arg(long, value_name = "ACCOUNT", env = "PORTAL_GRANTER")]
     granter: Option<String>,
 
-    /// Which decisions are printed on standard output, as lines of JSON. With audit what it finds is printed too, unless it is `off`
+    /// Which decisions of admission are printed on standard output, as lines of JSON. What `--audit` finds is printed too, unless this is
+    /// `off`
     #[arg(long, value_name = "WHICH", env = "PORTAL_DECISION_LOG", default_value = "rules")]
     decision_log: Which,
 }
@@ -171,13 +173,13 @@ impl WebhookArguments {
         !matches!(self.decision_log, Which::Off)
     }
 
-    /// The namespaces that the instance serves, by their labels.
-    pub(crate) fn namespaces(&self) -> anyhow::Result<Selector> {
     /// What a rule may take for one object, whoever asks it.
     pub(crate) fn evaluation_limits(&self) -> Limits {
         Limits { fuel: self.rule_steps, ..Limits::default() }
     }
 
+    /// The namespaces that the instance serves, by their labels.
+    pub(crate) fn namespaces(&self) -> anyhow::Result<Selector> {
         let selector = labels("namespace-selector", &self.namespace_selector)?;
         Selector::of(&selector).map_err(anyhow::Error::msg)
     }

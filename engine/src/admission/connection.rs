@@ -26,8 +26,8 @@ pub(super) struct Connection {
     is_known: AtomicBool,
     /// Whether a body is being read that nobody wants. Written as `progress` is.
     has_leftovers: AtomicBool,
-    /// Memory that it holds for a body. Added to by whoever reads the body. Taken by whoever ends the request or the connection: what
-    /// is here is free only once.
+    /// Memory that it holds for a body. Added to by whoever reads the body. Taken by whoever ends the request or the connection, so that
+    /// it is freed once.
     pub(super) held: AtomicUsize,
 }
 
