@@ -14,14 +14,16 @@ use anyhow::{anyhow, bail};
 use clap::Args;
 use portal_cluster::rules::{quota::RULES_PER_NAMESPACE, selector};
 use portal_core::layers::Layers;
-use portal_engine::run::{self, Settings};
+use portal_engine::run::{self, EngineSettings};
 
 use crate::logs::Logs;
 use crate::process::{self, ProcessArguments, name};
 
 pub(crate) use self::config::with_file;
 
-/// Run the engine: load rules, resolve the kinds that they name, and report on each rule
+/// Run the engine: load rules, judge by them what enters the cluster and what is in it, and say what has become of each rule
+///
+/// Without `--admission` and `--audit` nothing is judged: the status of each rule says whether it could be used.
 ///
 /// Every setting is a flag, an environment variable and a key of the file of `--config`, which is the flag in camel case
 /// (`rulesFolder`). A flag wins over the environment, and the environment over the file.
@@ -42,7 +44,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "SELECTOR", env = "PORTAL_RULE_SELECTOR", default_value = "")]
     rule_selector: String,
 
-    /// How many PortalRules a namespace may have. The oldest ones count
+    /// How many PortalRules a namespace may have. If there are more, the oldest ones are in force
     #[arg(long, value_name = "NUMBER", env = "PORTAL_RULES_PER_NAMESPACE", default_value_t = RULES_PER_NAMESPACE)]
     rules_per_namespace: usize,
 
@@ -51,7 +53,8 @@ pub(crate) struct Arguments {
     rules_folder: Option<PathBuf>,
 
     /// Kinds that are watched even while no rule looks them up, so that such a rule is in force at once: plurals such as
-    /// `pods,deployments.apps`, or kinds such as `Pod,Deployment.apps`. They are watched with `--admission`
+    /// `pods,deployments.apps`, or kinds such as `Pod,Deployment.apps`. For `--admission` and
+    /// `--audit`, without which nothing is watched for rules
     #[arg(long, value_name = "KINDS", env = "PORTAL_WATCHED_KINDS", value_delimiter = ',')]
     watched_kinds: Vec<String>,
 
@@ -106,7 +109,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     })
 }
 
-fn settings(arguments: &Arguments) -> anyhow::Result<Settings> {
+fn settings(arguments: &Arguments) -> anyhow::Result<EngineSettings> {
     let &Arguments { admission, network, actions, .. } = arguments;
     let audit = arguments.auditing.audit;
     let layers = Layers { admission, audit, network, actions };
@@ -126,7 +129,7 @@ fn settings(arguments: &Arguments) -> anyhow::Result<Settings> {
         anyhow!("--rule-selector `{}` cannot be read: {error}; write it as for kubectl", arguments.rule_selector)
     })?;
     let process = &arguments.process;
-    Ok(Settings {
+    Ok(EngineSettings {
         instance: name("instance", &arguments.instance)?,
         instance_uid: arguments.instance_uid.clone(),
         namespace: name("namespace", &arguments.namespace)?,
@@ -153,7 +156,7 @@ fn settings(arguments: &Arguments) -> anyhow::Result<Settings> {
         audit: match audit {
             true => {
                 let namespaces = arguments.webhook.namespaces()?;
-                Some(arguments.auditing.settings(namespaces, arguments.webhook.rule_steps))
+                Some(arguments.auditing.settings(namespaces, arguments.webhook.evaluation_limits()))
             }
             false => None,
         },

@@ -50,7 +50,7 @@ enum What {
     /// The tables of the expression language's functions, as Markdown
     #[command(hide = true)]
     ExpressionFunctions,
-    /// The definitions of all kinds, as YAML for `kubectl apply --server-side -f -`
+    /// Print the definitions of Portal's kinds, as YAML for `kubectl apply --server-side -f -`
     Crds,
     /// The definition of PortalInstance, as YAML
     #[command(hide = true)]

@@ -26,7 +26,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "NAME", env = "PORTAL_ACCOUNT", default_value = "portal-operator")]
     account: String,
 
-    /// The image that engines run whose instance names none: that of the operator itself
+    /// The image of engines whose instance names none: that of the operator itself
     #[arg(long, value_name = "IMAGE", env = "PORTAL_IMAGE")]
     image: String,
 

@@ -32,7 +32,7 @@ pub(crate) struct ProcessArguments {
     #[arg(long, value_name = "FILE", env = "PORTAL_KUBECONFIG")]
     kubeconfig: Option<PathBuf>,
 
-    /// What is logged: a level, or levels of modules such as `info,portal_cluster::rules=debug`. Else `info`
+    /// What is logged: a level, or levels of modules such as `info,portal_cluster::rules=debug`. Unset: `info`
     #[arg(long, value_name = "LEVELS", env = "PORTAL_LOG")]
     pub(crate) log: Option<String>,
 

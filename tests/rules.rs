@@ -185,6 +185,52 @@ error: FOLDER/objects/a.yaml:17: lists are in each other more than 8 deep
     );
 }
 
+/// The engine's folder is asked the same by `rules_in_lists_are_read_whatever_the_list` of `engine/cluster`.
+#[test]
+fn rules_in_lists_are_read_by_check_and_by_test() {
+    let item = |name: &str| {
+        format!(
+            "metadata: {{name: {name}}}, spec: {{match: {{gvk: [{{kind: Pod}}]}}, rule: metadata.name == '{name}'}}"
+        )
+    };
+    // As `kubectl get portalclusterrules --raw` answers, and as files are put together.
+    let typed = format!(
+        "{{apiVersion: portal.io/v1alpha1, kind: PortalClusterRuleList, metadata: {{resourceVersion: '1'}}, items: [{{{}}}]}}",
+        item("good")
+    );
+    let nested = format!(
+        "{{apiVersion: v1, kind: List, items: [{{apiVersion: v1, kind: List, items: [\
+         {{apiVersion: portal.io/v1alpha1, kind: PortalClusterRule, {}}}]}}]}}",
+        item("bad")
+    );
+    let rules = format!("{typed}\n---\n{nested}\n");
+    let objects = format!("{GOOD}---\n{BAD}");
+    let expected = "violations:\n- rule: good\n  object: Pod/default/good\n  action: deny\n  message: metadata.name is \"good\"\n\
+                    - rule: bad\n  object: Pod/default/bad\n  action: deny\n  message: metadata.name is \"bad\"\n";
+    let files = folder(&[
+        ("rules/rules.yaml", rules.as_bytes()),
+        ("objects/a.yaml", objects.as_bytes()),
+        ("case/rules.yaml", rules.as_bytes()),
+        ("case/input.yaml", objects.as_bytes()),
+        ("case/expected.yaml", expected.as_bytes()),
+    ]);
+    check(
+        files.path(),
+        &[],
+        1,
+        "
+FOLDER/objects/a.yaml:1 Pod default/good
+  deny   good (medium): metadata.name is \"good\"
+FOLDER/objects/a.yaml:6 Pod default/bad
+  deny   bad (medium): metadata.name is \"bad\"
+2 violations (2 deny) in 2 objects, 2 rules",
+    );
+    let output = portal(&["test", files.path().join("case").to_str().unwrap()], b"");
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert_eq!(text, "1 case, 0 not as expected, 0 could not be run\n");
+    assert!(output.status.success());
+}
+
 #[test]
 fn a_message_sees_the_request_that_the_rule_sees() {
     let rule = "name: m\nmatch: {gvk: [{kind: Pod}]}\nrule: metadata.name == 'good'\n\

@@ -54,7 +54,7 @@ pub use self::budget::Allowance;
 
 /// How audit works.
 #[derive(Clone, Debug)]
-pub struct Settings {
+pub struct AuditSettings {
     /// How many objects are judged at a time.
     pub workers: usize,
     /// After how long every object is judged again although nothing has changed.
@@ -81,7 +81,7 @@ pub struct Hearing(Arc<Shared>);
 
 /// What the listener of the caches, the workers and the clock share.
 struct Shared {
-    settings: Settings,
+    settings: AuditSettings,
     ledger: Mutex<Ledger>,
     /// Something waits, or it is the end.
     changed: Condvar,
@@ -91,9 +91,9 @@ struct Shared {
 /// How often what was counted is told, and it is looked whether an exception has ended.
 const TELLING: Duration = Duration::from_secs(1);
 
-impl Default for Settings {
-    fn default() -> Settings {
-        Settings {
+impl Default for AuditSettings {
+    fn default() -> AuditSettings {
+        AuditSettings {
             workers: 2,
             resync: Duration::from_secs(600),
             dependencies: 500_000,
@@ -106,7 +106,7 @@ impl Default for Settings {
 
 impl Audit {
     /// An audit that says on the board what it finds.
-    pub fn new(settings: Settings, board: Board, metrics: EngineMetrics) -> Audit {
+    pub fn new(settings: AuditSettings, board: Board, metrics: EngineMetrics) -> Audit {
         let ledger = Mutex::new(Ledger::new(board, settings.dependencies, settings.allowance));
         Audit { shared: Arc::new(Shared { settings, ledger, changed: Condvar::new(), metrics }) }
     }

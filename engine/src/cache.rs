@@ -1,4 +1,4 @@
-//! Objects of the cluster, as they were told last: what rules look up, and what audit will judge. One copy of each in the process.
+//! Objects of the cluster, as they were told last: what rules look up, and what audit judges. One copy of each in the process.
 //!
 //! ```text
 //! Snapshot (rules in force, and those that wait) → Keeper → a Feed for each kind → Store → Moment, swapped under those who read it

@@ -173,7 +173,7 @@ impl Board {
         Outlet { inner: Arc::clone(&self.0), place, changed, is_complete: self.is_complete() }
     }
 
-    /// How many objects violate each rule now. Rules without are not named.
+    /// How many objects violate each rule now. Rules that none violates are not named.
     pub fn counts(&self) -> BTreeMap<RuleId, usize> {
         self.0.state().counts.iter().map(|(rule, count)| (rule.clone(), count.objects)).collect()
     }

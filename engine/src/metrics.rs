@@ -121,11 +121,17 @@ pub const RULE_EVALUATIONS: Metric = Metric {
     name: "portal_rule_evaluations_total",
     kind: MetricKind::Counter,
     help: "Objects that a rule was asked about, by what it answered. The rules after the first thousand by name share one series.",
-    labels: &[
-        ("rule", &[]),
-        ("result", &[Word("passed", ""), Word("violated", ""), Word("failed", "the rule could not be evaluated")]),
-    ],
+    labels: &[("rule", &[]), (RuleAnswer::NAME, RuleAnswer::WORDS)],
 };
+
+metrics_label! {
+    /// What a rule answered about an object.
+    pub enum RuleAnswer in "result" {
+        Passed = "passed", "";
+        Violated = "violated", "";
+        Failed = "failed", "the rule could not be evaluated";
+    }
+}
 
 /// What [`crate::findings`] tells when somebody asks.
 pub const AUDIT_VIOLATIONS: Metric = Metric {

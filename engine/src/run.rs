@@ -40,15 +40,15 @@ use tracing::{error, info, warn};
 use crate::{
     admission::{
         authors::{AuthorCheck, AuthorSettings, Authors},
-        judge::{self, Judge},
-        limits::Limits,
+        judge::{Judge, JudgeSettings},
+        limits::ServerLimits,
         namespaces::Namespaces,
         preview::Preview,
         routes::Webhook,
         server::Server,
         tls::{Certificates, Files},
     },
-    audit::{self, Audit},
+    audit::{Audit, AuditSettings},
     cache::{
         changes::Changes,
         fresh::Fresh,
@@ -66,18 +66,18 @@ use crate::{
         tokens::Tokens,
     },
     sinks::{
-        self, Outputs,
-        alertmanager::{self, Alertmanager, Denials},
+        self, DecisionLog, Outputs,
+        alertmanager::{Alertmanager, AlertmanagerSettings, Denials},
         log::FindingLog,
         report,
     },
-    status::{Channels, Writer},
+    status::{Channels, StatusSettings, Writer},
     tally::Tallies,
 };
 
 /// How an engine runs.
 #[derive(Clone, Debug)]
-pub struct Settings {
+pub struct EngineSettings {
     /// The name of the instance. The status of rules has an entry for each.
     pub instance: String,
     /// Its UID, if it is an object of the cluster: the Lease goes with it.
@@ -106,20 +106,20 @@ pub struct Settings {
     pub timing: Timing,
     /// The layers that other pods of the instance have.
     pub other_layers: Layers,
-    /// Whether it stands for the Lease, if it may write anything. Other pods of the instance do otherwise.
+    /// Whether it stands for the Lease, if it may write anything. If it does not, other pods of the instance do.
     pub stands: bool,
     /// How other replicas are found and asked, if there are any.
     pub peers: Option<PeerSettings>,
     /// How requests are judged. There if the layer is on.
     pub admission: Option<AdmissionSettings>,
     /// How what is in the cluster is judged. There if the layer is on.
-    pub audit: Option<audit::Settings>,
+    pub audit: Option<AuditSettings>,
     /// Whether what audit finds is printed on standard output.
     pub finding_log: bool,
     /// Which reports audit writes, if any.
     pub reports: Option<report::Api>,
     /// Where alerts are sent, if anywhere.
-    pub alerts: Option<alertmanager::Settings>,
+    pub alerts: Option<AlertmanagerSettings>,
 }
 
 /// How requests are judged.
@@ -130,9 +130,9 @@ pub struct AdmissionSettings {
     /// Its certificate, and what is asked of its clients.
     pub files: Files,
     /// What its clients may take.
-    pub limits: Limits,
+    pub limits: ServerLimits,
     /// How it decides.
-    pub judge: judge::Settings,
+    pub judge: JudgeSettings,
     /// What happens if the author of a rule may not do what the rule does.
     pub author_check: AuthorCheck,
     /// The account that grants what rules need.
@@ -141,17 +141,6 @@ pub struct AdmissionSettings {
     pub peer_accounts: Vec<String>,
     /// Which decisions are printed.
     pub decision_log: DecisionLog,
-}
-
-/// Which decisions are printed on standard output.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum DecisionLog {
-    /// None.
-    Off,
-    /// Those in which a rule had something to say, or was passed by.
-    Rules,
-    /// All.
-    All,
 }
 
 /// What the layer that judges requests is made of, before there is a way to the API server.
@@ -179,7 +168,7 @@ pub enum Error {
     },
 }
 
-impl Settings {
+impl EngineSettings {
     /// The parts that have to be loaded before the engine is ready, beside those of admission.
     fn parts(&self) -> Vec<Part> {
         let mut parts = vec![Part::ApiServer, Part::Kinds];
@@ -202,7 +191,11 @@ impl Settings {
 
 /// Runs an engine until it is told to end. `connect` makes a client, and is called until it can. Returns whether every part ended as
 /// it should.
-pub async fn run<F>(connect: impl Fn() -> F, settings: Settings, shutdown: CancellationToken) -> Result<bool, Error>
+pub async fn run<F>(
+    connect: impl Fn() -> F,
+    settings: EngineSettings,
+    shutdown: CancellationToken,
+) -> Result<bool, Error>
 where
     F: Future<Output = Result<Client, String>>,
 {
@@ -260,7 +253,7 @@ where
     let audit = settings.audit.clone().map(|audit| Audit::new(audit, board.clone(), engine_metrics.clone()));
     let caches = match admission.is_some() || audit.is_some() {
         true => {
-            // With connections of its own: one that others have opened would be read where they are.
+            // With connections of its own: a connection is read on the thread of whoever opened it, and these on that of the caches.
             let client = connect().await.unwrap_or_else(|_| runtime.client.clone());
             let keeping = Runtime { client, ..runtime.clone() };
             let listener = audit.as_ref().map(Audit::listener);
@@ -275,7 +268,7 @@ where
         tasks.spawn(alertmanager.run());
         denials
     });
-    // What nobody reports is not asked for.
+    // Without audit nobody tells of what admission lets in, and replicas are not asked for it.
     let hearing = audit.as_ref().map(Audit::hearing);
     if let Some(audit) = audit {
         let holder = holder.clone().expect("an engine with audit wants the Lease");
@@ -312,8 +305,14 @@ where
             let Replicas { view, ledger, counted } = replicas;
             let in_force = in_force.clone();
             let known = (board, watched);
-            let writer =
-                Writer::new(runtime.clone(), engine_metrics, &settings, holder, in_force, (view, ledger), known);
+            let status = StatusSettings {
+                instance: settings.instance.clone(),
+                namespace: settings.namespace.clone(),
+                layers: settings.layers.with(settings.other_layers),
+                own_layers: settings.layers,
+                timeout: settings.timing.action_timeout(),
+            };
+            let writer = Writer::new(runtime.clone(), engine_metrics, status, holder, in_force, (view, ledger), known);
             tasks.spawn(writer.run(Channels { reports: reports_in, counted, seen: seen_in }));
         }
         // Other pods write the status of rules.
@@ -389,7 +388,7 @@ impl Admission {
         self,
         tasks: &mut JoinSet<()>,
         runtime: &Runtime,
-        engine: &Settings,
+        engine: &EngineSettings,
         own: &Own,
         (caches, denials): (Caches, Option<Denials>),
         shutdown: &CancellationToken,
@@ -446,7 +445,7 @@ impl Admission {
 fn keep_objects(
     tasks: &mut JoinSet<()>,
     runtime: Runtime,
-    settings: &Settings,
+    settings: &EngineSettings,
     own: &Own,
     metrics: &EngineMetrics,
     updates: &mpsc::Sender<Update>,
@@ -488,7 +487,7 @@ fn note_lacks(tasks: &mut JoinSet<()>, lacks: Lacks) -> (mpsc::Sender<Reported>,
 fn follow_rules(
     tasks: &mut JoinSet<()>,
     runtime: &Runtime,
-    settings: &Settings,
+    settings: &EngineSettings,
     updates: &mpsc::Sender<Update>,
 ) -> mpsc::Receiver<(RuleId, Option<SeenRule>)> {
     let (seen, seen_in) = mpsc::channel(QUEUE);
@@ -504,7 +503,7 @@ fn follow_rules(
 fn want_lease(
     tasks: &mut JoinSet<()>,
     runtime: &Runtime,
-    settings: &Settings,
+    settings: &EngineSettings,
     listen: SocketAddr,
     shutdown: &CancellationToken,
 ) -> Holder {
@@ -554,7 +553,7 @@ mod tests {
     #[test]
     fn an_engine_that_may_write_wants_the_lease_wherever_its_rules_are_from() {
         let may_write = |rules_from_cluster, layers| {
-            let settings = Settings {
+            let settings = EngineSettings {
                 instance: "default".to_owned(),
                 instance_uid: None,
                 namespace: "portal-system".to_owned(),

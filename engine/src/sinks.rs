@@ -13,7 +13,7 @@ use portal_cluster::metrics::Counters;
 use serde::Serialize;
 use tokio::sync::mpsc;
 
-use crate::{metrics::SinkName, run::DecisionLog};
+use crate::metrics::SinkName;
 
 pub use self::stdout::Stdout;
 
@@ -22,8 +22,8 @@ pub trait OutputSink: Send + Sync {
     /// Its name, in metrics and logs: always the same.
     fn name(&self) -> SinkName;
 
-    /// Whether it wants to be told of such a decision, about which rules had something to say or not. Called by whoever decides, so it must
-    /// not take long.
+    /// Whether it wants to be told of a decision: of what it was, in a word, and of whether rules had something to say. Called by whoever
+    /// decides, so it must not take long.
     fn wants(&self, decision: &str, has_rules: bool) -> bool;
 
     /// Writes a record. It may block: it has a thread of its own. What it cannot write is counted and not tried again.
@@ -78,6 +78,17 @@ pub struct About {
     pub user: String,
     /// Whether nothing will be stored.
     pub dry_run: bool,
+}
+
+/// Which decisions are printed on standard output.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum DecisionLog {
+    /// None.
+    Off,
+    /// Those in which a rule had something to say, or was passed by.
+    Rules,
+    /// All.
+    All,
 }
 
 /// How many records may wait for a sink.

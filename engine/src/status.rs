@@ -48,7 +48,6 @@ use crate::{
         ledger::{Claim, Ledger},
         view::View,
     },
-    run::Settings,
 };
 
 use self::{
@@ -63,6 +62,20 @@ const FIELD_MANAGER: &str = "portal-engine";
 
 /// How many writes of a rule are remembered of which nobody knows whether they were done.
 const MAX_CLAIMS: usize = 8;
+
+/// Whose status is written, and how.
+pub(crate) struct StatusSettings {
+    /// The name of the instance, which has an entry of its own in the status of each rule.
+    pub(crate) instance: String,
+    /// Where its Lease is.
+    pub(crate) namespace: String,
+    /// The layers of all its pods.
+    pub(crate) layers: Layers,
+    /// Those of this one.
+    pub(crate) own_layers: Layers,
+    /// How long a write may take. The Lease has to be held for longer than that.
+    pub(crate) timeout: Duration,
+}
 
 /// The writer's state. One task owns it.
 pub(crate) struct Writer {
@@ -136,25 +149,25 @@ impl Writer {
     pub(crate) fn new(
         runtime: Runtime,
         metrics: EngineMetrics,
-        settings: &Settings,
+        settings: StatusSettings,
         holder: Holder,
         in_force: InForce,
         (view, ledger): (watch::Receiver<Option<Arc<View>>>, Ledger),
         (board, caches): (Board, Caches),
     ) -> Writer {
-        let layers = settings.layers.with(settings.other_layers);
+        let StatusSettings { instance, namespace, layers, own_layers, timeout } = settings;
         Writer {
             runtime,
             metrics,
-            instance: settings.instance.clone(),
-            namespace: settings.namespace.clone(),
+            standings: Standings::new(&instance, (layers, own_layers), in_force, view, caches),
+            instances: Instances::new(&instance),
+            instance,
+            namespace,
             layers,
             holder,
             board,
-            standings: Standings::new(&settings.instance, (layers, settings.layers), in_force, view, caches),
             ledger,
-            timeout: settings.timing.action_timeout(),
-            instances: Instances::new(&settings.instance),
+            timeout,
             rules: HashMap::new(),
             lanes: Default::default(),
             counted: Queue::default(),

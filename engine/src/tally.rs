@@ -5,7 +5,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 
 use arc_swap::ArcSwapOption;
-use portal_cluster::{metrics::Registry, rules::snapshot::Snapshot};
+use portal_cluster::{
+    metrics::{Label as _, Registry},
+    rules::snapshot::Snapshot,
+};
 use portal_core::{evaluate::Evaluation, rule::source::RuleId};
 use prometheus::{
     IntCounterVec, Opts,
@@ -13,7 +16,7 @@ use prometheus::{
     proto::MetricFamily,
 };
 
-use crate::metrics::RULE_EVALUATIONS;
+use crate::metrics::{RULE_EVALUATIONS, RuleAnswer};
 
 /// The tallies of all rules. A clone counts into the same ones.
 #[derive(Clone, Debug, Default)]
@@ -152,9 +155,12 @@ impl Collector for Series {
         self.counters.reset();
         for (number, (rule, counts)) in self.tallies.all().into_iter().enumerate() {
             let rule = if number < MAX_RULES { rule.to_string() } else { OTHERS.to_owned() };
-            let results = [("passed", counts.passed), ("violated", counts.violated), ("failed", counts.failed)];
-            for (result, count) in results {
-                self.counters.with_label_values(&[&*rule, result]).inc_by(count);
+            for (answer, count) in [
+                (RuleAnswer::Passed, counts.passed),
+                (RuleAnswer::Violated, counts.violated),
+                (RuleAnswer::Failed, counts.failed),
+            ] {
+                self.counters.with_label_values(&[&*rule, answer.word()]).inc_by(count);
             }
         }
         self.counters.collect()

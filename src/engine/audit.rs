@@ -7,12 +7,13 @@ use anyhow::{anyhow, bail};
 use clap::{Args, ValueEnum, value_parser};
 use portal_core::selector::Selector;
 use portal_engine::{
-    audit::{Allowance, Settings},
+    audit::{Allowance, AuditSettings},
     sinks::{
-        alertmanager::{self, Address},
+        alertmanager::{Address, AlertmanagerSettings},
         report,
     },
 };
+use portal_expr::Limits;
 
 /// How what is in the cluster is judged.
 #[derive(Debug, Args)]
@@ -29,15 +30,17 @@ pub(crate) struct AuditArguments {
     #[arg(long, value_name = "SECONDS", env = "PORTAL_AUDIT_RESYNC", default_value_t = 600, value_parser = value_parser!(u64).range(1..=31_536_000))]
     audit_resync: u64,
 
-    /// How many lookups of rules audit remembers. Objects whose lookups are forgotten are judged again when all others are
+    /// How many lookups of rules audit remembers, to judge an object again when what a rule found for it changes. A change of what
+    /// was forgotten is noticed at `--audit-resync`
     #[arg(long, value_name = "NUMBER", env = "PORTAL_LOOKUP_DEPENDENCIES", default_value_t = 500_000)]
     lookup_dependencies: usize,
 
-    /// How often a rule may judge an object again within the window, because of what it looks up. What is beyond that waits
+    /// How often a rule may judge an object again within `--lookup-window` because what it looks up has changed. What is beyond that waits for
+    /// the end of the window
     #[arg(long, value_name = "NUMBER", env = "PORTAL_LOOKUP_REEVALUATIONS", default_value_t = 3, value_parser = value_parser!(u32).range(1..=1000))]
     lookup_reevaluations: u32,
 
-    /// How many seconds that window has
+    /// How many seconds the window of `--lookup-reevaluations` has
     #[arg(long, value_name = "SECONDS", env = "PORTAL_LOOKUP_WINDOW", default_value_t = 10, value_parser = value_parser!(u64).range(1..=3600))]
     lookup_window: u64,
 
@@ -45,7 +48,8 @@ pub(crate) struct AuditArguments {
     #[arg(long, value_name = "GROUP", env = "PORTAL_POLICY_REPORTS", default_value = "wgpolicyk8s.io")]
     policy_reports: Group,
 
-    /// Send the alerts of rules to these Alertmanagers, such as `http://alertmanager.monitoring:9093`, with commas between. Each is sent all
+    /// Send the alerts of rules to these Alertmanagers, such as `http://alertmanager.monitoring:9093`, with commas between. Each of them
+    /// is sent every alert
     #[arg(long, value_name = "URLS", env = "PORTAL_ALERTMANAGER_URLS", value_delimiter = ',')]
     alertmanager_urls: Vec<String>,
 
@@ -74,7 +78,7 @@ impl AuditArguments {
     }
 
     /// Where alerts are sent.
-    pub(super) fn alerts(&self, instance: &str) -> anyhow::Result<Option<alertmanager::Settings>> {
+    pub(super) fn alerts(&self, instance: &str) -> anyhow::Result<Option<AlertmanagerSettings>> {
         let addresses = self.alertmanager_urls.iter().filter(|url| !url.is_empty());
         let addresses: Vec<Address> = addresses
             .map(|url| Address::parse(url).map_err(|error| anyhow!("--alertmanager-urls: {error}")))
@@ -86,18 +90,18 @@ impl AuditArguments {
             return Ok(None);
         }
         let credentials = self.alertmanager_credentials.clone();
-        Ok(Some(alertmanager::Settings { addresses, credentials, instance: instance.to_owned() }))
+        Ok(Some(AlertmanagerSettings { addresses, credentials, instance: instance.to_owned() }))
     }
 
     /// How audit works, in the namespaces that the instance serves.
-    pub(super) fn settings(&self, namespaces: Selector, rule_steps: u64) -> Settings {
-        Settings {
+    pub(super) fn settings(&self, namespaces: Selector, limits: Limits) -> AuditSettings {
+        AuditSettings {
             workers: self.audit_workers.into(),
             resync: Duration::from_secs(self.audit_resync),
             dependencies: self.lookup_dependencies,
             allowance: Allowance { times: self.lookup_reevaluations, window: Duration::from_secs(self.lookup_window) },
             namespaces,
-            limits: portal_expr::Limits { fuel: rule_steps, ..portal_expr::Limits::default() },
+            limits,
         }
     }
 }

@@ -36,7 +36,8 @@ pub(crate) struct PeerArguments {
     #[arg(long, value_name = "ACCOUNTS", env = "PORTAL_PEER_ACCOUNTS", value_delimiter = ',')]
     peer_accounts: Vec<String>,
 
-    /// What other pods of the instance do, in split mode: whoever writes the status of rules has to know
+    /// The layers that other pods of the instance have, in split mode, with commas between: whoever writes the status of rules has to know
+    /// which loops ask a rule somewhere
     #[arg(long, value_name = "LAYERS", env = "PORTAL_OTHER_LAYERS", value_delimiter = ',')]
     other_layers: Vec<Layer>,
 

@@ -14,12 +14,14 @@ use portal_crds::EnforcementAction;
 use portal_engine::{
     admission::{
         authors::AuthorCheck,
-        judge,
-        limits::Limits,
+        judge::JudgeSettings,
+        limits::ServerLimits,
         tls::{Clients, Files},
     },
-    run::{AdmissionSettings, DecisionLog},
+    run::AdmissionSettings,
+    sinks::DecisionLog,
 };
+use portal_expr::Limits;
 
 #[derive(Debug, Args)]
 pub(crate) struct WebhookArguments {
@@ -51,7 +53,7 @@ pub(crate) struct WebhookArguments {
     #[arg(long, value_name = "ACTION", env = "PORTAL_MAX_ENFORCEMENT", default_value = "deny")]
     max_enforcement: Enforcement,
 
-    /// What happens to a change of an object that violated a rule before, where the rule does not look
+    /// What happens to a change of an object that violated a rule before, if nothing changes that the rule reads
     #[arg(long, value_name = "ANSWER", env = "PORTAL_EXISTING_VIOLATIONS", default_value = "admit")]
     existing_violations: Existing,
 
@@ -63,24 +65,25 @@ pub(crate) struct WebhookArguments {
     #[arg(long, value_name = "NAMES", env = "PORTAL_EXCLUDE_NAMESPACES", value_delimiter = ',')]
     exclude_namespaces: Vec<String>,
 
-    /// How many milliseconds a request may take. Rules whose turn comes later fail. Less than the webhook configuration's timeout
+    /// How many milliseconds a request may take. Rules whose turn comes later fail. Has to be less than the timeout
+    /// of the webhook configuration
     #[arg(long, value_name = "MILLISECONDS", env = "PORTAL_ADMISSION_DEADLINE", default_value_t = 3000)]
     admission_deadline: u64,
 
     /// How many steps one rule may take for one object
-    #[arg(long, value_name = "STEPS", env = "PORTAL_RULE_STEPS", default_value_t = portal_expr::Limits::default().fuel)]
-    pub(super) rule_steps: u64,
+    #[arg(long, value_name = "STEPS", env = "PORTAL_RULE_STEPS", default_value_t = Limits::default().fuel)]
+    rule_steps: u64,
 
     /// How many connections the webhook has at a time
-    #[arg(long, value_name = "NUMBER", env = "PORTAL_ADMISSION_CONNECTIONS", default_value_t = Limits::default().connections)]
+    #[arg(long, value_name = "NUMBER", env = "PORTAL_ADMISSION_CONNECTIONS", default_value_t = ServerLimits::default().connections)]
     admission_connections: usize,
 
     /// How many MiB the bodies of all requests may hold together
-    #[arg(long, value_name = "MIB", env = "PORTAL_ADMISSION_MEMORY", default_value_t = Limits::default().bytes_in_flight >> 20)]
+    #[arg(long, value_name = "MIB", env = "PORTAL_ADMISSION_MEMORY", default_value_t = ServerLimits::default().bytes_in_flight >> 20)]
     admission_memory: usize,
 
-    /// How many seconds requests are answered after SIGTERM, until others have learnt that this replica goes
-    #[arg(long, value_name = "SECONDS", env = "PORTAL_ADMISSION_DRAIN", default_value_t = Limits::default().drain.as_secs())]
+    /// For how many seconds requests are still answered after SIGTERM: only then do others learn that this replica goes
+    #[arg(long, value_name = "SECONDS", env = "PORTAL_ADMISSION_DRAIN", default_value_t = ServerLimits::default().drain.as_secs())]
     admission_drain: u64,
 
     /// What happens if whoever writes a rule may not read what the rule reads, or do what it does
@@ -92,7 +95,8 @@ pub(crate) struct WebhookArguments {
     #[arg(long, value_name = "ACCOUNT", env = "PORTAL_GRANTER")]
     granter: Option<String>,
 
-    /// Which decisions are printed on standard output, as lines of JSON. With audit what it finds is printed too, unless it is `off`
+    /// Which decisions of admission are printed on standard output, as lines of JSON. What `--audit` finds is printed too, unless this is
+    /// `off`
     #[arg(long, value_name = "WHICH", env = "PORTAL_DECISION_LOG", default_value = "rules")]
     decision_log: Which,
 }
@@ -169,6 +173,11 @@ impl WebhookArguments {
         !matches!(self.decision_log, Which::Off)
     }
 
+    /// What a rule may take for one object, whoever asks it.
+    pub(crate) fn evaluation_limits(&self) -> Limits {
+        Limits { fuel: self.rule_steps, ..Limits::default() }
+    }
+
     /// The namespaces that the instance serves, by their labels.
     pub(crate) fn namespaces(&self) -> anyhow::Result<Selector> {
         let selector = labels("namespace-selector", &self.namespace_selector)?;
@@ -187,7 +196,7 @@ impl WebhookArguments {
         let namespace_selector = self.namespaces()?;
         let exclude_namespaces = namespaces("exclude-namespaces", &self.exclude_namespaces)?;
         let clients = self.client_ca.clone().map(|authority| Clients { authority, name: self.client_name.clone() });
-        let limits = Limits::default();
+        let limits = ServerLimits::default();
         let policy = Policy {
             fail_open: self.fail_open,
             max_enforcement: self.max_enforcement.into(),
@@ -196,15 +205,15 @@ impl WebhookArguments {
         Ok(AdmissionSettings {
             listen: self.admission_listen,
             files: Files { certificate, key, clients },
-            limits: Limits {
+            limits: ServerLimits {
                 connections: self.admission_connections.max(1),
                 bytes_in_flight: (self.admission_memory << 20).max(limits.body_bytes),
                 drain: Duration::from_secs(self.admission_drain),
                 ..limits
             },
-            judge: judge::Settings {
+            judge: JudgeSettings {
                 policy,
-                limits: portal_expr::Limits { fuel: self.rule_steps, ..portal_expr::Limits::default() },
+                limits: self.evaluation_limits(),
                 deadline: Duration::from_millis(self.admission_deadline),
                 namespace_selector,
                 exclude_namespaces: exclude_namespaces.into_iter().chain([own_namespace.to_owned()]).collect(),

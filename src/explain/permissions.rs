@@ -21,10 +21,11 @@ use serde_json::{Value, json};
 use super::live;
 use crate::{check::rules::load, output};
 
-/// Say what an engine would be granted because of rules, because of which, and what it would not be
+/// Say what an engine would be granted, because of which rules, and what rules need that it would not be granted
 ///
-/// Without a cluster the ceiling is the one that `portal generate install` prints. With `--live` it is what the operator of the cluster may
-/// do, the rules are those that the instance serves with the files laid over them, and what would change is marked.
+/// The operator grants nothing that it may not do itself: that is the ceiling. Without a cluster it is the one that
+/// `portal generate install` prints. With `--live` it is what the operator of the cluster may do, the rules are those that the instance
+/// serves with the files laid over them, and what would change is marked.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  portal explain permissions -r rules/\n  \
                         portal explain permissions -r rules/ --instance instance.yaml\n  \

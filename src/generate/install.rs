@@ -44,7 +44,7 @@ pub(crate) struct Arguments {
 
 /// Print what lets the operator run engines in another namespace, as YAML for `kubectl apply --server-side -f -`
 ///
-/// The operator writes Secrets, Deployments and Services only in namespaces that it was given so. The namespace itself has to be there.
+/// The operator writes Secrets, Deployments and Services only in namespaces for which this was applied. The namespace itself has to be there.
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  portal generate namespace-grant portal-canary | kubectl apply --server-side -f -")]
 pub(crate) struct GrantArguments {

@@ -24,7 +24,7 @@ pub(crate) struct Arguments {
     /// The name of the ServiceAccount that the engine runs as
     #[arg(long, value_name = "NAME", default_value = "portal-engine")]
     account: String,
-    /// The API group of the reports that an engine with audit writes, such as `wgpolicyk8s.io`. Not given: it writes none
+    /// The API group of the reports that an engine with audit writes, such as `wgpolicyk8s.io`. Unset: it writes none
     #[arg(long, value_name = "GROUP", value_parser = ["wgpolicyk8s.io", "openreports.io"])]
     reports: Option<String>,
 }

@@ -8,7 +8,7 @@ use clap::Args;
 use portal_core::{
     layers::Layers,
     requirements::Requirements,
-    webhook::{OwnRules, Settings, Target, configuration},
+    webhook::{OwnRules, Target, WebhookSettings, configuration},
 };
 
 use crate::{
@@ -95,7 +95,7 @@ pub(crate) fn yaml(arguments: &Arguments) -> anyhow::Result<String> {
     Ok(serde_saphyr::to_string(&configuration(&requirements, &settings(arguments)?))?)
 }
 
-fn settings(arguments: &Arguments) -> anyhow::Result<Settings> {
+fn settings(arguments: &Arguments) -> anyhow::Result<WebhookSettings> {
     let ca_bundle = match &arguments.ca {
         Some(path) => {
             let pem = std::fs::read(path).with_context(|| format!("--ca {} cannot be read", path.display()))?;
@@ -106,7 +106,7 @@ fn settings(arguments: &Arguments) -> anyhow::Result<Settings> {
         }
         None => Vec::new(),
     };
-    Ok(Settings {
+    Ok(WebhookSettings {
         instance: arguments.instance.clone(),
         target: target(arguments)?,
         ca_bundle,

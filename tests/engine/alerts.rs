@@ -21,7 +21,7 @@ use portal_core::{
 use portal_engine::{
     findings::{Board, Finding, Offender},
     metrics::{AlertLoss, EngineMetrics, ReceiverNumber},
-    sinks::alertmanager::{Address, Alertmanager, Denials, Refused, Settings},
+    sinks::alertmanager::{Address, Alertmanager, AlertmanagerSettings, Denials, Refused},
 };
 use portal_test_kit::{Cluster, Namespace, Size, cache::Cache, held::Server};
 use serde_json::{Value, json};
@@ -258,7 +258,8 @@ impl Sender {
         let (holder, holding) = Holder::start(client, &candidacy, shutdown.clone());
         let (metrics, board) = (EngineMetrics::register(&Registry::new()), Board::default());
         let addresses = ways.iter().map(|way| Address::parse(&format!("http://{}", way.address)).unwrap());
-        let settings = Settings { addresses: addresses.collect(), credentials: None, instance: "default".to_owned() };
+        let settings =
+            AlertmanagerSettings { addresses: addresses.collect(), credentials: None, instance: "default".to_owned() };
         let audit = Some((&board, holder));
         let (alertmanager, denials) = Alertmanager::new(settings, audit, metrics.clone(), shutdown.clone());
         let task = tokio::spawn(alertmanager.run());

@@ -11,7 +11,7 @@ use kube::api::{DeleteParams, DynamicObject, ListParams, ObjectMeta, Patch, Patc
 use kube::{Api, Client, ResourceExt as _};
 use portal_cluster::{holder::Timing, rules::quota::RULES_PER_NAMESPACE};
 use portal_core::layers::Layers;
-use portal_engine::run::{self, Settings};
+use portal_engine::run::{self, EngineSettings};
 use portal_test_kit::fault_proxy::{FaultProxy, Requests, Storm};
 use portal_test_kit::share;
 use serde_json::{Value, json};
@@ -28,7 +28,7 @@ struct Engine {
 
 impl Engine {
     fn start(client: Client, instance: &str, selector: String) -> Engine {
-        let settings = Settings {
+        let settings = EngineSettings {
             instance_uid: None,
             instance: instance.to_owned(),
             namespace: "portal-system".to_owned(),

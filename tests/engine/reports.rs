@@ -27,7 +27,7 @@ use portal_core::{
 use portal_engine::{
     findings::{Board, Finding, Offender},
     metrics::EngineMetrics,
-    sinks::report::{self, Reporting, Settings, Writer},
+    sinks::report::{self, ReportSettings, Reporting, Writer},
 };
 use portal_test_kit::audit_log::AuditEvent;
 use portal_test_kit::{Cluster, Size, policy_reports as readers};
@@ -104,7 +104,7 @@ impl Replica {
             metrics,
         };
         let (board, engine_metrics) = (Board::default(), EngineMetrics::register(&registry));
-        let settings = Settings {
+        let settings = ReportSettings {
             instance: "stable".to_owned(),
             instance_uid: Some("11111111-2222-4333-8444-555555555555".to_owned()),
             api,

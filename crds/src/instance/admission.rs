@@ -34,7 +34,7 @@ pub struct AdmissionSpec {
     #[schemars(range(min = 2, max = 30))]
     pub timeout_seconds: u32,
 
-    /// What happens to a change of an object that violated a rule before, where the rule does not look: `admit` lets it in with a
+    /// What happens to a change of an object that violated a rule before, if nothing changes that the rule reads: `admit` lets it in with a
     /// warning, `deny` refuses it as if the object were new.
     pub existing_violations: ExistingViolations,
 

@@ -138,7 +138,7 @@ impl Health {
         !self.states().values().any(|state| matches!(state, State::Starting(_) | State::Ending))
     }
 
-    /// The same, also of a process that is to end and says so.
+    /// Whether everything that is needed was well once, whether the process is to end by now or not.
     pub fn was_ready(&self) -> bool {
         !self.states().values().any(|state| matches!(state, State::Starting(_)))
     }

@@ -40,7 +40,7 @@ pub struct Candidacy {
     pub identity: String,
     /// Where the other replicas reach this one when it holds, if that is known.
     pub address: Option<String>,
-    /// With whom the Lease goes.
+    /// The object that the Lease is deleted with.
     pub owner: Option<OwnerReference>,
     /// How long a term is.
     pub timing: Timing,

@@ -110,7 +110,8 @@ where
     pub async fn news(&mut self) -> Option<News<K>> {
         loop {
             let event = tokio::select! {
-                // To ask for the others costs more than to take an event. What has been received comes to an end, and then they are asked.
+                // To look at the other two costs more than to take an event, so that what has been received is taken first. It comes to an
+                // end, and then they are looked at.
                 biased;
                 event = self.stream.next() => event?,
                 () = self.calm.wait(|| is_answered(&self.api, &self.config)) => {

@@ -25,7 +25,7 @@ pub struct Policy {
     pub fail_open: bool,
     /// The strictest that any rule may be.
     pub max_enforcement: EnforcementAction,
-    /// Whether an object that violated a rule before may be changed where the rule does not look.
+    /// Whether an object that violated a rule before may be changed in whatever the rule does not read.
     pub admit_existing: bool,
 }
 

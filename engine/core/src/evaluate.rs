@@ -104,11 +104,11 @@ struct Asking<'a> {
     /// Where evaluations make their values. Nothing is in it between them.
     arena: Arena,
     /// The object as the last rule saw it, which is as nearly all see it.
-    seen: Option<Seen<'a>>,
+    seen: Option<Sight<'a>>,
 }
 
 /// An object as rules of a kind see it.
-struct Seen<'a> {
+struct Sight<'a> {
     judged: &'a JudgedKind,
     pod: Option<Pod<'a>>,
     security_context: Option<Node<'a>>,
@@ -213,11 +213,11 @@ impl<'a> Asking<'a> {
     }
 }
 
-impl<'a> Seen<'a> {
-    fn of(judged: &'a JudgedKind, event: &Event<'a>) -> Seen<'a> {
+impl<'a> Sight<'a> {
+    fn of(judged: &'a JudgedKind, event: &Event<'a>) -> Sight<'a> {
         let object = event.judged();
         let pod = judged.template.as_ref().zip(object).map(|(template, object)| template.pod(object));
-        Seen {
+        Sight {
             judged,
             pod,
             security_context: pod.and_then(|pod| pod.spec?.get_str("securityContext")),
@@ -301,7 +301,7 @@ impl Evaluation {
         if !seen.as_ref().is_some_and(|seen| seen.is_alike(judged)) {
             *seen = None;
         }
-        let seen = &*seen.get_or_insert_with(|| Seen::of(judged, event));
+        let seen = &*seen.get_or_insert_with(|| Sight::of(judged, event));
         let pod = seen.pod;
         let metadata = seen.made_metadata.as_ref().map(Document::root).or(seen.metadata);
         let mut roots = [Value::Nil; ROOTS];

@@ -26,7 +26,7 @@ pub use self::routed::first_gap;
 
 /// What an instance says about its webhook.
 #[derive(Clone, Debug)]
-pub struct Settings {
+pub struct WebhookSettings {
     /// The name of the instance.
     pub instance: String,
     /// Where the API server finds the engine.
@@ -127,7 +127,7 @@ pub fn path(entry: Entry) -> String {
 }
 
 /// The webhook configuration of an instance whose rules need this.
-pub fn configuration(requirements: &Requirements, settings: &Settings) -> ValidatingWebhookConfiguration {
+pub fn configuration(requirements: &Requirements, settings: &WebhookSettings) -> ValidatingWebhookConfiguration {
     let label = |key: &str, value: &str| (key.to_owned(), value.to_owned());
     let mut webhooks = for_cluster_rules(requirements, settings);
     webhooks.extend(for_namespaced_rules(requirements, settings));
@@ -147,7 +147,7 @@ pub fn configuration(requirements: &Requirements, settings: &Settings) -> Valida
     }
 }
 
-fn for_cluster_rules(requirements: &Requirements, settings: &Settings) -> Vec<ValidatingWebhook> {
+fn for_cluster_rules(requirements: &Requirements, settings: &WebhookSettings) -> Vec<ValidatingWebhook> {
     let mut entries: BTreeMap<Key, Requests<'_>> = BTreeMap::new();
     for (resource, operations) in &requirements.webhook {
         for (operation, route) in operations.iter().filter(|(_, route)| !route.judging.cluster.is_empty()) {
@@ -161,7 +161,7 @@ fn for_cluster_rules(requirements: &Requirements, settings: &Settings) -> Vec<Va
 
 /// Rules of a namespace must not send the requests of others on the way through a webhook, so that each namespace has entries of its
 /// own. Namespaces whose rules need the same share them.
-fn for_namespaced_rules(requirements: &Requirements, settings: &Settings) -> Vec<ValidatingWebhook> {
+fn for_namespaced_rules(requirements: &Requirements, settings: &WebhookSettings) -> Vec<ValidatingWebhook> {
     let mut by_namespace: BTreeMap<&str, BTreeMap<Key, Requests<'_>>> = BTreeMap::new();
     for (resource, operations) in &requirements.webhook {
         for (operation, route) in operations {
@@ -193,7 +193,7 @@ fn entry(
     name: &str,
     selector: &LabelSelector,
     requests: &Requests<'_>,
-    settings: &Settings,
+    settings: &WebhookSettings,
 ) -> ValidatingWebhook {
     let mut match_conditions = settings.not_our_own();
     if !key.is_in_namespaces {
@@ -213,7 +213,7 @@ fn entry(
 }
 
 /// Whoever writes a rule is told at once what is wrong with it.
-fn for_own_rules(own_rules: &OwnRules, settings: &Settings) -> ValidatingWebhook {
+fn for_own_rules(own_rules: &OwnRules, settings: &WebhookSettings) -> ValidatingWebhook {
     ValidatingWebhook {
         rules: Some(vec![RuleWithOperations {
             api_groups: Some(vec!["portal.io".to_owned()]),
@@ -229,7 +229,7 @@ fn for_own_rules(own_rules: &OwnRules, settings: &Settings) -> ValidatingWebhook
     }
 }
 
-fn for_probe(namespace: &str, settings: &Settings) -> ValidatingWebhook {
+fn for_probe(namespace: &str, settings: &WebhookSettings) -> ValidatingWebhook {
     let labels = [(PROBE_LABEL.to_owned(), settings.instance.clone())].into();
     ValidatingWebhook {
         rules: Some(vec![RuleWithOperations {
@@ -246,7 +246,7 @@ fn for_probe(namespace: &str, settings: &Settings) -> ValidatingWebhook {
     }
 }
 
-impl Settings {
+impl WebhookSettings {
     /// Whether requests may be refused if rules that judge them can refuse.
     fn can_refuse(&self, is_refusing: bool) -> bool {
         is_refusing && self.fail_closed && self.max_enforcement == EnforcementAction::Deny

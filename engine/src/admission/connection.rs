@@ -11,7 +11,7 @@ use tokio::{
     time::Instant,
 };
 
-use super::limits::Limits;
+use super::limits::ServerLimits;
 use crate::metrics::Closed;
 
 /// A connection as others see it.
@@ -26,8 +26,8 @@ pub(super) struct Connection {
     is_known: AtomicBool,
     /// Whether a body is being read that nobody wants. Written as `progress` is.
     has_leftovers: AtomicBool,
-    /// Memory that it holds for a body. Added to by whoever reads the body. Taken by whoever ends the request or the connection: what
-    /// is here is free only once.
+    /// Memory that it holds for a body. Added to by whoever reads the body. Taken by whoever ends the request or the connection, so that
+    /// it is freed once.
     pub(super) held: AtomicUsize,
 }
 
@@ -129,7 +129,7 @@ impl Connection {
     }
 
     /// Why its time is up, if it is.
-    pub(super) fn overdue(&self, limits: &Limits) -> Option<Closed> {
+    pub(super) fn overdue(&self, limits: &ServerLimits) -> Option<Closed> {
         let (phase, time) = self.phase();
         let (limit, closed) = match phase {
             Phase::Handshake => (limits.handshake, Closed::Handshake),
@@ -144,7 +144,7 @@ impl Connection {
     }
 
     /// What closing it would cost, and for how long it waits. Nothing if it is us who it waits for.
-    pub(super) fn worth(&self, limits: &Limits) -> Option<(Worth, Duration)> {
+    pub(super) fn worth(&self, limits: &ServerLimits) -> Option<(Worth, Duration)> {
         let (phase, time) = self.phase();
         let worth = match phase {
             Phase::Decision => return None,

@@ -10,13 +10,13 @@ use tokio_util::task::TaskTracker;
 
 use super::{
     connection::{Connection, Phase},
-    limits::Limits,
+    limits::ServerLimits,
 };
 use crate::metrics::{Closed, EngineMetrics};
 
 /// All connections.
 pub(super) struct Connections {
-    pub(super) limits: Limits,
+    pub(super) limits: ServerLimits,
     pub(super) metrics: EngineMetrics,
     /// Those that are open, by number. Entered when one is taken, removed by whoever closes it first.
     open: Mutex<HashMap<u64, Open>>,
@@ -42,7 +42,7 @@ struct Entry {
 }
 
 impl Connections {
-    pub(super) fn new(limits: Limits, metrics: EngineMetrics) -> Arc<Connections> {
+    pub(super) fn new(limits: ServerLimits, metrics: EngineMetrics) -> Arc<Connections> {
         Arc::new(Connections {
             limits,
             metrics,

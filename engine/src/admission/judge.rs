@@ -30,7 +30,7 @@ use crate::{
 
 /// How reviews are judged.
 #[derive(Clone, Debug)]
-pub struct Settings {
+pub struct JudgeSettings {
     /// How an instance decides.
     pub policy: Policy,
     /// What one rule may take.
@@ -57,7 +57,7 @@ pub struct Judge {
     /// Where it keeps what was let in although a rule has something to say that audit never asks. Nowhere if the instance has no audit.
     pub outcomes: Option<Outcomes>,
     /// How it judges.
-    pub settings: Arc<Settings>,
+    pub settings: Arc<JudgeSettings>,
 }
 
 /// What came of a review.
@@ -190,7 +190,7 @@ impl Judge {
         namespace: Option<&Found<'_>>,
         begin: Instant,
     ) -> (Evaluation, Decision) {
-        let Settings { policy, limits, deadline, .. } = &*self.settings;
+        let JudgeSettings { policy, limits, deadline, .. } = &*self.settings;
         let mut answers = Answers::new(&self.caches, namespace.map(|(name, found)| (*name, found)));
         let is_over = || begin.elapsed() > *deadline;
         // What comes later is of no use: it has to be judged by.
@@ -241,7 +241,7 @@ fn read(body: &[u8], mask: &[Path]) -> Result<Document, portal_document::Error> 
     Document::parse(body, &Options { drop, mask, interning: Interning::LookUpOnly, limits, ..Options::default() })
 }
 
-impl Settings {
+impl JudgeSettings {
     pub(super) fn leaves_alone(&self, namespace: &str) -> bool {
         SPARED_NAMESPACES.contains(&namespace) || self.exclude_namespaces.contains(namespace)
     }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 /// What a client may take. Nothing that a client does, or leaves undone, goes on without an end.
 #[derive(Clone, Copy, Debug)]
-pub struct Limits {
+pub struct ServerLimits {
     /// Connections at a time. An API server keeps 25 that are idle, and has one more for each request beyond those: this is for a
     /// few of them on their worst day. See [`patience`](Self::patience) for what happens beyond.
     pub connections: usize,
@@ -38,9 +38,9 @@ pub struct Limits {
     pub last_answers: Duration,
 }
 
-impl Default for Limits {
+impl Default for ServerLimits {
     fn default() -> Self {
-        Limits {
+        ServerLimits {
             connections: 1024,
             handshake: Duration::from_secs(5),
             header: Duration::from_secs(5),
@@ -57,7 +57,7 @@ impl Default for Limits {
     }
 }
 
-impl Limits {
+impl ServerLimits {
     /// How often somebody looks whose time is up. A deadline is kept to within this.
     pub(super) fn tick(&self) -> Duration {
         let shortest = [self.handshake, self.header, self.body, self.answer].into_iter().min().unwrap_or_default();

@@ -15,7 +15,7 @@ use portal_crds::EnforcementAction;
 use portal_expr::Moment as Time;
 use tokio::{sync::Semaphore, task::spawn_blocking, time::timeout};
 
-use super::judge::Settings;
+use super::judge::JudgeSettings;
 use crate::cache::{
     answers::Answers,
     keeper::Caches,
@@ -27,7 +27,7 @@ use crate::cache::{
 #[derive(Clone)]
 pub struct Preview {
     caches: Caches,
-    settings: Arc<Settings>,
+    settings: Arc<JudgeSettings>,
     /// One rule at a time: whoever writes a thousand of them must not take the processor from requests.
     turn: Arc<Semaphore>,
 }
@@ -61,7 +61,7 @@ const OBJECTS_PER_LOOK: usize = 32;
 
 impl Preview {
     /// Tries rules on what these caches have, as requests are judged by these settings.
-    pub fn new(caches: Caches, settings: Arc<Settings>) -> Preview {
+    pub fn new(caches: Caches, settings: Arc<JudgeSettings>) -> Preview {
         Preview { caches, settings, turn: Arc::new(Semaphore::new(1)) }
     }
 

@@ -20,7 +20,7 @@ use super::{
     answer::Answering,
     connection::{Connection, Heard, Phase},
     connections::Connections,
-    limits::Limits,
+    limits::ServerLimits,
     tls::Certificates,
 };
 use crate::metrics::{Closed, EngineMetrics};
@@ -34,7 +34,7 @@ pub struct Server {
     /// What is shown to clients, and asked of them.
     pub certificates: Arc<Certificates>,
     /// What clients may take.
-    pub limits: Limits,
+    pub limits: ServerLimits,
     /// Where the part `listener` says how it is.
     pub health: Health,
     /// What is counted.
@@ -78,7 +78,7 @@ const SPEAK_TLS: &[u8] =
     Connection: close\r\n\r\nThis port speaks HTTPS and not HTTP\n";
 
 impl Server {
-    /// Serves until `shutdown`, and then ends: for [`Limits::drain`] it goes on as before but for closing each connection after its
+    /// Serves until `shutdown`, and then ends: for [`ServerLimits::drain`] it goes on as before but for closing each connection after its
     /// answer, because others need a while to learn that this replica is going. Then it takes no more connections, and waits for the
     /// answers under way. Whoever cancels `shutdown` has made the replica unready before.
     pub async fn serve(self, listener: TcpListener, shutdown: CancellationToken) {

@@ -36,7 +36,7 @@ struct Spent {
 pub(super) enum Verdict {
     /// It is judged.
     Now,
-    /// It waits for the end of its window, and is the first that does since that began.
+    /// From here on it waits for the end of its window.
     Waits,
     /// It waits already.
     WaitsStill,

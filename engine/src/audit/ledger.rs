@@ -95,7 +95,7 @@ pub(super) struct Counted {
 struct Source {
     kind: Arc<Kind>,
     version: Arc<str>,
-    /// The rules that it is told of by: their places in the set, and their numbers. Without any there are no records.
+    /// The rules by which its objects are told of: their places in the set, and their numbers. Without any there are no records.
     rules: Arc<[(u32, RuleNo)]>,
     records: HashMap<Arc<str>, RecordNo>,
 }

@@ -30,7 +30,7 @@ pub struct Answers<'a> {
     is_last_round: bool,
 }
 
-/// A kind that was asked for in a namespace or everywhere, and where it stands what was seen of it.
+/// A kind that was asked for in a namespace or everywhere, and the place of what was seen of it.
 struct Asked {
     kind: Arc<Kind>,
     namespace: Option<String>,
@@ -92,7 +92,7 @@ impl<'a> Answers<'a> {
         }
     }
 
-    /// Where it stands what was seen of the objects of a kind. None if nobody tells of them.
+    /// The place of what was seen of the objects of a kind. None if nobody tells of them.
     fn place(&self, kind: &Arc<Kind>, namespace: Option<&str>) -> Option<usize> {
         let mut places = self.places.borrow_mut();
         let is_known = |asked: &&Asked| asked.kind == *kind && asked.namespace.as_deref() == namespace;

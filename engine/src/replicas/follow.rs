@@ -53,7 +53,7 @@ struct Follower {
     ledger: Ledger,
     counted: mpsc::Sender<RuleId>,
     ways: HashMap<SocketAddr, Asked>,
-    /// Where outcomes are told of, if they are.
+    /// Who is told of outcomes. Nobody without audit.
     hearing: Option<Hearing>,
     /// How many of its own outcomes this replica has told of.
     own_outcomes: Option<u64>,

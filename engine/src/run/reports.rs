@@ -2,25 +2,25 @@
 
 use portal_cluster::{health::Part, holder::Holder, rules::snapshot::InForce, runtime::Runtime};
 
-use super::Settings;
+use super::EngineSettings;
 use crate::{
     audit::Hearing,
     findings::Board,
     metrics::EngineMetrics,
-    sinks::report::{self, Reporting},
+    sinks::report::{self, ReportSettings, Reporting},
 };
 
 /// The task that writes reports, and says in the health of the engine how they are.
 pub(super) fn write(
     runtime: &Runtime,
-    settings: &Settings,
+    settings: &EngineSettings,
     api: report::Api,
     metrics: &EngineMetrics,
     holder: &Holder,
     (board, hearing): (&Board, Hearing),
     in_force: &InForce,
 ) -> impl Future<Output = ()> + Send + use<> {
-    let about = report::Settings {
+    let about = ReportSettings {
         instance: settings.instance.clone(),
         instance_uid: settings.instance_uid.clone(),
         api,

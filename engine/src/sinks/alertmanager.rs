@@ -52,7 +52,7 @@ pub(crate) use self::simulation::alerter::{Alerter, FakeAlertmanager, wanted};
 
 /// Where alerts are sent.
 #[derive(Clone, Debug)]
-pub struct Settings {
+pub struct AlertmanagerSettings {
     /// Every Alertmanager. Each is sent everything.
     pub addresses: Vec<Address>,
     /// A folder with `username` and `password`, or `token`, and `ca.crt`. They are sent to these addresses, and to nobody else.
@@ -113,7 +113,7 @@ impl Alertmanager {
     /// Sends what is on the board while the Lease is held, and what is refused. Without audit there is no board. Nothing happens until
     /// [`Alertmanager::run`].
     pub fn new(
-        settings: Settings,
+        settings: AlertmanagerSettings,
         audit: Option<(&Board, Holder)>,
         metrics: EngineMetrics,
         shutdown: CancellationToken,
@@ -123,13 +123,13 @@ impl Alertmanager {
     }
 
     fn with(
-        settings: Settings,
+        settings: AlertmanagerSettings,
         audit: Option<Audit>,
         room: usize,
         metrics: EngineMetrics,
         shutdown: CancellationToken,
     ) -> (Alertmanager, Denials) {
-        let Settings { addresses, credentials, instance } = settings;
+        let AlertmanagerSettings { addresses, credentials, instance } = settings;
         let credentials = Credentials(credentials);
         let receivers = addresses.into_iter().enumerate().map(|(place, address)| Recipient {
             number: ReceiverNumber((place + 1).to_string()),

@@ -14,4 +14,4 @@ mod writer;
 #[cfg(test)]
 pub(crate) use self::layout::tests::reporter::{Reporter, Reports};
 pub use self::model::Api;
-pub use self::writer::{LOOK, Reporting, Settings, Writer};
+pub use self::writer::{LOOK, ReportSettings, Reporting, Writer};

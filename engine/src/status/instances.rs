@@ -36,8 +36,8 @@ pub(super) struct Instances {
     /// How many rules name them.
     named: HashMap<Instance, usize>,
     names: watch::Sender<BTreeSet<Instance>>,
-    found: watch::Sender<BTreeSet<Instance>>,
-    gone: watch::Receiver<BTreeSet<Instance>>,
+    gone: watch::Sender<BTreeSet<Instance>>,
+    gone_in: watch::Receiver<BTreeSet<Instance>>,
 }
 
 /// Looks at their Leases.
@@ -62,13 +62,13 @@ struct Known {
 
 impl Instances {
     pub(super) fn new(own: &str) -> Instances {
-        let (found, gone) = watch::channel(BTreeSet::new());
-        Instances { own: own.to_owned(), named: HashMap::new(), names: watch::Sender::default(), found, gone }
+        let (gone, gone_in) = watch::channel(BTreeSet::new());
+        Instances { own: own.to_owned(), named: HashMap::new(), names: watch::Sender::default(), gone, gone_in }
     }
 
     /// Makes the lookout, which finds out which of them are gone.
     pub(super) fn lookout(&self, client: Client, holder: Holder) -> Lookout {
-        Lookout { client, holder, names: self.names.subscribe(), gone: self.found.clone() }
+        Lookout { client, holder, names: self.names.subscribe(), gone: self.gone.clone() }
     }
 
     /// Notes the instances that the status of a rule names, instead of those that it named before.
@@ -100,13 +100,13 @@ impl Instances {
 
     /// Whether the instance of an entry lives, as far as is known.
     pub(super) fn is_alive(&self, entry: &Value) -> bool {
-        instance(entry).is_none_or(|instance| !self.gone.borrow().contains(&instance))
+        instance(entry).is_none_or(|instance| !self.gone_in.borrow().contains(&instance))
     }
 
     /// Waits until an instance is found to be gone, or to be there again.
     pub(super) async fn changed(&mut self) {
         // The sender is ours, so it is there.
-        let _ = self.gone.changed().await;
+        let _ = self.gone_in.changed().await;
     }
 }
 
@@ -203,7 +203,7 @@ mod tests {
     fn names_are_those_of_the_rules_that_are_known() {
         let mut instances = Instances::new("own");
         let named = instances.names.subscribe();
-        instances.found.send_replace(BTreeSet::from([instance("gone")]));
+        instances.gone.send_replace(BTreeSet::from([instance("gone")]));
         let status = |names: &[&str]| {
             let entries = names.iter().map(|name| json!({ "instance": name, "namespace": "portal-system" }));
             json!({ "instances": entries.collect::<Vec<_>>() })

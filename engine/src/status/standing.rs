@@ -232,7 +232,7 @@ pub(super) fn follow_configuration(
     instance: &str,
     runtime: Runtime,
 ) -> (watch::Receiver<Configuration>, impl Future<Output = ()> + Send + use<>) {
-    let (sender, receiver) = watch::channel(Configuration::Unknown);
+    let (configuration, configuration_in) = watch::channel(Configuration::Unknown);
     let name = configuration_name(instance);
     let task = async move {
         let api: Api<ValidatingWebhookConfiguration> = Api::all(runtime.client.clone());
@@ -255,10 +255,10 @@ pub(super) fn follow_configuration(
                 Event::Delete(_) => Configuration::Absent,
             };
             // Whoever listened is gone at the end.
-            let _ = sender.send(now);
+            let _ = configuration.send(now);
         }
     };
-    (receiver, task)
+    (configuration_in, task)
 }
 
 #[cfg(test)]

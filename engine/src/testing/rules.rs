@@ -37,7 +37,7 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 use super::api::ApiServer;
 use crate::{
     admission::{
-        judge::{Judge, Settings},
+        judge::{Judge, JudgeSettings},
         namespaces::Namespaces,
     },
     cache::{fresh::Fresh, keeper::Caches},
@@ -98,15 +98,15 @@ impl Rules {
 const SOON: Duration = Duration::from_secs(60);
 
 /// A judge by these rules, which knows these namespaces and caches nothing else.
-pub(crate) fn judge(rules: &Rules, namespaces: Namespaces, api: &ApiServer, settings: Settings) -> Judge {
+pub(crate) fn judge(rules: &Rules, namespaces: Namespaces, api: &ApiServer, settings: JudgeSettings) -> Judge {
     let fresh = Fresh::new(api.client(), EngineMetrics::register(&Registry::new()));
     let (in_force, caches) = (rules.in_force.clone(), Caches::default());
     Judge { in_force, namespaces, caches, fresh, outcomes: None, settings: Arc::new(settings) }
 }
 
 /// How a strict instance judges that serves every namespace.
-pub(crate) fn settings() -> Settings {
-    Settings {
+pub(crate) fn settings() -> JudgeSettings {
+    JudgeSettings {
         policy: Policy { fail_open: false, max_enforcement: EnforcementAction::Deny, admit_existing: true },
         limits: Limits::default(),
         deadline: Duration::from_secs(60),

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use portal_core::{
     requirements::Requirements,
-    webhook::{OwnRules, Settings, Target, configuration},
+    webhook::{OwnRules, Target, WebhookSettings, configuration},
 };
 use portal_crds::AuthorCheck;
 use serde_json::json;
@@ -29,7 +29,7 @@ pub struct Around<'a> {
 }
 
 /// What the instance says about its webhook.
-pub fn webhook_settings(instance: &Instance, around: &Around<'_>) -> Settings {
+pub fn webhook_settings(instance: &Instance, around: &Around<'_>) -> WebhookSettings {
     let spec = &instance.spec;
     let admission = &spec.admission;
     let OperatorSettings { namespace: operator_namespace, account: operator_account, .. } = around.operator;
@@ -39,7 +39,7 @@ pub fn webhook_settings(instance: &Instance, around: &Around<'_>) -> Settings {
         names.map(|name| account(other.namespace(), &name))
     });
     let namespaces = everyone().map(|other| other.namespace().to_owned());
-    Settings {
+    WebhookSettings {
         instance: instance.name.clone(),
         target: Target::Service {
             namespace: instance.namespace().to_owned(),
@@ -70,7 +70,7 @@ pub fn webhook_settings(instance: &Instance, around: &Around<'_>) -> Settings {
 }
 
 /// The webhook configuration for rules that need this, as an object with our labels.
-pub fn webhook_configuration(requirements: &Requirements, settings: &Settings) -> Object {
+pub fn webhook_configuration(requirements: &Requirements, settings: &WebhookSettings) -> Object {
     let mut object = Object::of(Kind::ValidatingWebhookConfiguration, &configuration(requirements, settings));
     for (key, value) in labels(&settings.instance) {
         object.value["metadata"]["labels"][key] = json!(value);

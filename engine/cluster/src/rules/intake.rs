@@ -199,3 +199,55 @@ fn log(rule: &str, report: Option<&Report>) {
         warn!(rule, warning = diagnostic.message, field = diagnostic.field_name(), "Rule may be mistaken");
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use portal_core::{kinds::Kinds, manifest::Manifest, rule::file};
+
+    use super::*;
+    use crate::metrics::Registry;
+
+    /// A file of so many rules.
+    fn rules(count: usize) -> Update {
+        let rule = |number| {
+            format!(
+                "name: rule-{number}\nmatch: {{gvk: [{{kind: Pod}}]}}\nrule: container.image.tag == \"v{number}\"\n"
+            )
+        };
+        let text = (0..count).map(rule).collect::<Vec<_>>().join("---\n");
+        let read = file::read(&Manifest::new("rules.yaml", text.into_bytes()));
+        Update::Files(vec![("rules.yaml".into(), Some(Ok(read.sources)))])
+    }
+
+    #[tokio::test]
+    async fn the_worker_has_other_turns_while_rules_are_compiled() {
+        let (updates, updates_in) = mpsc::channel(QUEUE);
+        let (reports, _reports_in) = mpsc::channel(QUEUE);
+        let (in_force, shutdown) = (InForce::default(), CancellationToken::new());
+        let intake = Intake {
+            layers: Layers::default(),
+            other_layers: Layers::default(),
+            rules_per_namespace: 1,
+            in_force: in_force.clone(),
+            reports,
+            waiting: watch::Sender::new(false),
+            health: Health::default(),
+            metrics: Metrics::register(&Registry::new()),
+        };
+        updates.try_send(Update::Kinds(Arc::new(Kinds::builtin().clone()))).unwrap();
+        updates.try_send(rules(1000)).unwrap();
+        let running = tokio::spawn(intake.run(updates_in, shutdown.clone()));
+        // The intake has the only thread of this test, or this loop has it.
+        let mut turns = 0;
+        while in_force.now().rules.rules().is_empty() {
+            assert!(!running.is_finished());
+            tokio::task::yield_now().await;
+            turns += 1;
+        }
+        assert!(turns > 10, "{turns}");
+        shutdown.cancel();
+        running.await.unwrap();
+    }
+}

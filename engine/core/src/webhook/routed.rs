@@ -109,7 +109,7 @@ mod tests {
     use crate::{
         layers::Layers,
         testing::rules,
-        webhook::{Settings, Target, configuration},
+        webhook::{Target, WebhookSettings, configuration},
     };
 
     fn needs(yaml: &str) -> Requirements {
@@ -119,7 +119,7 @@ mod tests {
     }
 
     fn generated(requirements: &Requirements) -> ValidatingWebhookConfiguration {
-        let settings = Settings {
+        let settings = WebhookSettings {
             instance: "default".to_owned(),
             target: Target::Url("https://engine".to_owned()),
             ca_bundle: Vec::new(),

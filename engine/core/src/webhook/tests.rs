@@ -5,8 +5,8 @@ use expect_test::{Expect, expect};
 use super::*;
 use crate::{layers::Layers, testing::rules};
 
-fn settings() -> Settings {
-    Settings {
+fn settings() -> WebhookSettings {
+    WebhookSettings {
         instance: "default".to_owned(),
         target: Target::Service { namespace: "portal-system".to_owned(), name: "portal-default".to_owned(), port: 443 },
         ca_bundle: Vec::new(),
@@ -25,7 +25,7 @@ fn settings() -> Settings {
 
 /// Compares the entries for rules, in short.
 #[track_caller]
-fn check(yaml: &str, settings: &Settings, expected: Expect) {
+fn check(yaml: &str, settings: &WebhookSettings, expected: Expect) {
     let (rules, problems) = rules(yaml);
     assert_eq!(problems, Vec::<String>::new());
     let requirements = Requirements::of(&rules, Layers { admission: true, ..Layers::default() });
@@ -119,8 +119,8 @@ fn what_cannot_refuse_cannot_block() {
 #[test]
 fn an_instance_that_refuses_nothing_blocks_nothing() {
     for settings in [
-        Settings { max_enforcement: EnforcementAction::Warn, ..settings() },
-        Settings { fail_closed: false, ..settings() },
+        WebhookSettings { max_enforcement: EnforcementAction::Warn, ..settings() },
+        WebhookSettings { fail_closed: false, ..settings() },
     ] {
         check(
             MIXED,
@@ -214,7 +214,7 @@ fn an_instance_serves_the_namespaces_that_it_selects() {
     let exclude_namespaces = BTreeSet::from(["legacy".to_owned()]);
     check(
         "name: r\nmatch: {gvk: [{kind: ConfigMap}], operations: [CREATE]}\nrule: metadata.name == 'a'\n",
-        &Settings { namespace_selector, exclude_namespaces, ..settings() },
+        &WebhookSettings { namespace_selector, exclude_namespaces, ..settings() },
         expect![[r#"
             rules Fail /validate/cluster
               In payments
@@ -227,12 +227,12 @@ fn an_instance_serves_the_namespaces_that_it_selects() {
 
 #[test]
 fn rules_of_portal_and_the_probe_have_entries_that_do_not_block() {
-    let settings = Settings {
+    let settings = WebhookSettings {
         own_rules: Some(OwnRules::default()),
         probe_namespace: Some("portal-operator".to_owned()),
         ..settings()
     };
-    let entries = |settings: &Settings| {
+    let entries = |settings: &WebhookSettings| {
         let webhooks = configuration(&Requirements::default(), settings).webhooks.unwrap_or_default();
         let entry =
             |webhook: ValidatingWebhook| format!("{} {}", webhook.name, webhook.failure_policy.unwrap_or_default());
@@ -240,6 +240,6 @@ fn rules_of_portal_and_the_probe_have_entries_that_do_not_block() {
     };
     assert_eq!(entries(&settings), ["own-rules.default.portal.io Ignore", "probe.default.portal.io Ignore"]);
     let own_rules = OwnRules { enforces_author_check: true, ..OwnRules::default() };
-    let enforcing = Settings { own_rules: Some(own_rules), ..settings };
+    let enforcing = WebhookSettings { own_rules: Some(own_rules), ..settings };
     assert_eq!(entries(&enforcing), ["own-rules.default.portal.io Fail", "probe.default.portal.io Ignore"]);
 }

@@ -56,7 +56,7 @@ fn rule(yaml: &str) -> Arc<Rule> {
 const HOST: &str = "match: {gvk: [{kind: Pod}]}\nrule: spec.hostNetwork == true\n";
 
 #[track_caller]
-fn check_in(settings: Settings, yaml: &str, expected: Expect) {
+fn check_in(settings: JudgeSettings, yaml: &str, expected: Expect) {
     let preview = Preview::new(caches(), Arc::new(settings));
     let impact = preview.look(&rule(yaml), Time::default(), &|| false);
     expected.assert_eq(&impact.map_or("not told".to_owned(), |impact| impact.lines().join("\n")));
@@ -94,7 +94,7 @@ fn namespaces_that_the_instance_does_not_serve_are_not_counted() {
     let labels = Some([("team".to_owned(), "a".to_owned())].into());
     let selector =
         k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector { match_labels: labels, match_expressions: None };
-    let served = Settings { namespace_selector: Selector::of(&selector).unwrap(), ..settings() };
+    let served = JudgeSettings { namespace_selector: Selector::of(&selector).unwrap(), ..settings() };
     check_in(served, HOST, expect!["the rule would refuse 1 of 1 pods that are there now: bank/a"]);
 }
 

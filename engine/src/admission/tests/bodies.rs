@@ -5,12 +5,12 @@ use std::time::Duration;
 use tokio::time::sleep;
 
 use super::kit::{Answer, Fixture, head, review, setup};
-use crate::admission::limits::Limits;
+use crate::admission::limits::ServerLimits;
 
 const KIB: usize = 1 << 10;
 
 async fn fixture() -> Fixture {
-    setup(Limits { body_bytes: 100 * KIB, bytes_in_flight: 250 * KIB, ..Limits::default() }).await
+    setup(ServerLimits { body_bytes: 100 * KIB, bytes_in_flight: 250 * KIB, ..ServerLimits::default() }).await
 }
 
 /// Sends a request, and then shows that the connection goes on.
@@ -46,7 +46,7 @@ async fn a_body_may_be_as_large_as_its_limit_and_no_larger() {
 
 #[tokio::test]
 async fn the_largest_review_of_the_api_server_is_taken() {
-    let fixture = setup(Limits::default()).await;
+    let fixture = setup(ServerLimits::default()).await;
     ask(&fixture, review("/review", 7 << 20)).await.check(200, "7340032 bytes\n");
     // Whatever the handler does with it.
     for path in ["/review", "/anybody"] {
@@ -135,7 +135,8 @@ async fn when_bodies_hold_all_memory_others_are_told_to_come_again() {
 #[tokio::test(flavor = "multi_thread")]
 async fn bodies_that_do_not_get_on_make_room_for_others() {
     let patience = Duration::from_millis(100);
-    let limits = Limits { body_bytes: 100 * KIB, bytes_in_flight: 250 * KIB, patience, ..Limits::default() };
+    let limits =
+        ServerLimits { body_bytes: 100 * KIB, bytes_in_flight: 250 * KIB, patience, ..ServerLimits::default() };
     let fixture = setup(limits).await;
     let mut stuck = Vec::new();
     for _ in 0..2 {
@@ -185,11 +186,11 @@ async fn a_body_that_nobody_wants_is_read_past() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_body_that_is_read_past_has_its_time_and_what_comes_after_it_is_idle() {
-    let limits = Limits {
+    let limits = ServerLimits {
         body: Duration::from_millis(500),
         answer: Duration::from_millis(500),
         header: Duration::from_millis(200),
-        ..Limits::default()
+        ..ServerLimits::default()
     };
     let fixture = setup(limits).await;
     let mut client = fixture.client().await;

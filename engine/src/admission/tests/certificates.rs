@@ -5,7 +5,7 @@ use rcgen::{CertificateParams, KeyPair, date_time_ymd};
 use rustls::pki_types::{CertificateDer, pem::PemObject as _};
 
 use super::kit::{review, setup};
-use crate::admission::limits::Limits;
+use crate::admission::limits::ServerLimits;
 
 fn der(pair: &Pair) -> CertificateDer<'static> {
     CertificateDer::from_pem_slice(pair.certificate.as_bytes()).unwrap()
@@ -21,7 +21,7 @@ fn expired() -> Pair {
 
 #[tokio::test]
 async fn a_new_certificate_is_shown_to_new_connections_and_closes_none() {
-    let fixture = setup(Limits::default()).await;
+    let fixture = setup(ServerLimits::default()).await;
     let mut old = fixture.client().await;
     old.ask(review("/review", 5)).await.check(200, "5 bytes\n");
 
@@ -39,7 +39,7 @@ async fn a_new_certificate_is_shown_to_new_connections_and_closes_none() {
 
 #[tokio::test]
 async fn a_bad_certificate_leaves_the_one_before_in_use_until_a_good_one_comes() {
-    let fixture = setup(Limits::default()).await;
+    let fixture = setup(ServerLimits::default()).await;
     fixture.certificate_is("[+]certificate ok").await;
     let shown = fixture.client().await.shown();
     let (one, other) = (fixture.pair(), fixture.pair());
@@ -70,7 +70,7 @@ async fn a_bad_certificate_leaves_the_one_before_in_use_until_a_good_one_comes()
 #[tokio::test]
 async fn without_a_certificate_the_replica_is_not_ready_until_there_is_one() {
     let nothing = Pair { certificate: String::new(), key: String::new() };
-    let mut setup = setup(Limits::default());
+    let mut setup = setup(ServerLimits::default());
     setup.pair = Some(nothing);
     let fixture = setup.await;
     let problem =
@@ -86,7 +86,7 @@ async fn without_a_certificate_the_replica_is_not_ready_until_there_is_one() {
 
 #[tokio::test]
 async fn with_a_certificate_that_has_expired_the_replica_is_not_ready() {
-    let mut setup = setup(Limits::default());
+    let mut setup = setup(ServerLimits::default());
     setup.pair = Some(expired());
     let fixture = setup.await;
     fixture.certificate_is("[-]certificate the certificate in /tls.crt has expired: renew it").await;

@@ -3,14 +3,14 @@
 use portal_test_kit::certificates::{Authority, Pair};
 
 use super::kit::{API_SERVER, Answer, Fixture, review, setup};
-use crate::admission::limits::Limits;
+use crate::admission::limits::ServerLimits;
 
 const STATE: &str = "GET /state HTTP/1.1\r\nHost: portal\r\n\r\n";
 const NONE: &str = "a client certificate is needed here: the API server shows one if its --admission-control-config-file names a \
                     kubeconfig that has one for this webhook\n";
 
 async fn fixture(authority: &Authority) -> Fixture {
-    let mut setup = setup(Limits::default());
+    let mut setup = setup(ServerLimits::default());
     setup.clients = Some(authority.pair().certificate);
     setup.await
 }
@@ -76,7 +76,7 @@ async fn a_new_authority_counts_from_the_next_connection_on() {
 
 #[tokio::test]
 async fn without_an_authority_nobody_is_the_api_server() {
-    let mut setup = setup(Limits::default());
+    let mut setup = setup(ServerLimits::default());
     setup.clients = Some("nothing".to_owned());
     let fixture = setup.await;
     fixture.certificate_is("[-]certificate there is no certificate of an authority in /ca.crt: it takes PEM").await;

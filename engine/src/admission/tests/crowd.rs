@@ -11,10 +11,10 @@ use tokio::{
 };
 
 use super::kit::{Client, Fixture, review, setup, soon};
-use crate::admission::{limits::Limits, server::Accept};
+use crate::admission::{limits::ServerLimits, server::Accept};
 
-fn limits(connections: usize) -> Limits {
-    Limits { connections, patience: Duration::from_millis(300), ..Limits::default() }
+fn limits(connections: usize) -> ServerLimits {
+    ServerLimits { connections, patience: Duration::from_millis(300), ..ServerLimits::default() }
 }
 
 /// A client that was answered and is idle.
@@ -105,7 +105,7 @@ async fn no_error_of_the_listener_ends_it_and_only_its_own_make_it_unready() {
     let address = listener.local_addr().unwrap();
     // EMFILE, ENOMEM, ECONNABORTED, EHOSTUNREACH, EBADF.
     let errors = [24, 12, 103, 113, 9].into();
-    let fixture = setup(Limits::default()).start(address, Failing { listener, errors });
+    let fixture = setup(ServerLimits::default()).start(address, Failing { listener, errors });
     let says = async |expected: &str| {
         let seen = async {
             while !fixture.health.report().contains(expected) {

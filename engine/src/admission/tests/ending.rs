@@ -8,13 +8,13 @@ use tokio::{
 };
 
 use super::kit::{head, review, setup, soon};
-use crate::admission::limits::Limits;
+use crate::admission::limits::ServerLimits;
 
 const DRAIN: Duration = Duration::from_secs(3);
 const LAST_ANSWERS: Duration = Duration::from_secs(1);
 
-fn limits() -> Limits {
-    Limits { drain: DRAIN, last_answers: LAST_ANSWERS, ..Limits::default() }
+fn limits() -> ServerLimits {
+    ServerLimits { drain: DRAIN, last_answers: LAST_ANSWERS, ..ServerLimits::default() }
 }
 
 #[tokio::test(flavor = "multi_thread")]

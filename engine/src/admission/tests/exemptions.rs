@@ -9,7 +9,7 @@ use portal_expr::Moment;
 use serde_json::{Value, json};
 
 use crate::admission::{
-    judge::{Judge, Judged, Outcome, Settings},
+    judge::{Judge, JudgeSettings, Judged, Outcome},
     namespaces::tests::knowing,
 };
 use crate::testing::{
@@ -52,7 +52,12 @@ struct Fixture {
 
 impl Fixture {
     /// The watch has told one thing, if it has told anything. The API server has another one to say.
-    async fn new(told: Option<&str>, is_followed: bool, (status, body): (u16, &str), settings: Settings) -> Fixture {
+    async fn new(
+        told: Option<&str>,
+        is_followed: bool,
+        (status, body): (u16, &str),
+        settings: JudgeSettings,
+    ) -> Fixture {
         let (api, health) = (ApiServer::saying(status, body), Health::default());
         health.well(&Part::Namespaces);
         if !is_followed {
@@ -70,11 +75,11 @@ impl Fixture {
 }
 
 /// An instance that serves production alone, and excuses nothing because it was so before.
-fn of_production() -> Settings {
+fn of_production() -> JudgeSettings {
     let test = Test::In(["prod".to_owned()].into());
     let namespace_selector = Selector::new([Requirement { key: "env".to_owned(), test }]);
     let settings = settings();
-    Settings { policy: Policy { admit_existing: false, ..settings.policy }, namespace_selector, ..settings }
+    JudgeSettings { policy: Policy { admit_existing: false, ..settings.policy }, namespace_selector, ..settings }
 }
 
 /// The request that makes an object in namespace `shop`.
@@ -84,7 +89,7 @@ fn creation(resource: &str) -> Value {
 }
 
 /// What comes of a pod, and how often the API server was asked for its namespace.
-async fn judged(told: &str, is_followed: bool, says: (u16, &str), settings: Settings) -> (Outcome, usize) {
+async fn judged(told: &str, is_followed: bool, says: (u16, &str), settings: JudgeSettings) -> (Outcome, usize) {
     let fixture = Fixture::new(Some(told), is_followed, says, settings).await;
     (fixture.judge(&creation("pods")).await.outcome, fixture.api.asked().len())
 }
@@ -132,7 +137,7 @@ async fn a_namespace_that_cannot_be_read_is_none_without_labels() {
 
 #[tokio::test]
 async fn namespaces_that_are_left_alone_by_their_names_need_no_watch() {
-    let settings = Settings { exclude_namespaces: ["shop".to_owned()].into(), ..settings() };
+    let settings = JudgeSettings { exclude_namespaces: ["shop".to_owned()].into(), ..settings() };
     assert_eq!(judged(PLAIN, false, (500, ""), settings).await, (Outcome::Excluded, 0));
 }
 

@@ -37,7 +37,7 @@ use tokio_util::sync::CancellationToken;
 use crate::{
     admission::{
         guard::FromApiServer,
-        limits::Limits,
+        limits::ServerLimits,
         server::{Accept, Server},
         tls::{Certificates, Clients, Files},
     },
@@ -72,7 +72,7 @@ pub(super) struct Volume {
 
 /// How a fixture is set up.
 pub(super) struct Setup {
-    pub(super) limits: Limits,
+    pub(super) limits: ServerLimits,
     /// Who has to sign the certificates of clients.
     pub(super) clients: Option<String>,
     /// The first certificate of the server. Unset: a good one.
@@ -93,7 +93,7 @@ pub(super) struct Answer {
     pub(super) body: String,
 }
 
-pub(super) fn setup(limits: Limits) -> Setup {
+pub(super) fn setup(limits: ServerLimits) -> Setup {
     Setup { limits, clients: None, pair: None }
 }
 

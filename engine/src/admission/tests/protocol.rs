@@ -6,11 +6,11 @@ use rustls::{HandshakeKind, ProtocolVersion, client::Resumption, version};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
 use super::kit::{head, review, setup, soon};
-use crate::admission::limits::Limits;
+use crate::admission::limits::ServerLimits;
 
 #[tokio::test]
 async fn http_1_1_is_spoken_with_whoever_knows_it() {
-    let fixture = setup(Limits::default()).await;
+    let fixture = setup(ServerLimits::default()).await;
     let offer = async |protocols: &[&[u8]]| {
         let protocols = protocols.iter().map(|protocol| protocol.to_vec()).collect();
         fixture.client_with(None, |config| config.alpn_protocols = protocols).await
@@ -32,7 +32,7 @@ async fn http_1_1_is_spoken_with_whoever_knows_it() {
 
 #[tokio::test]
 async fn both_versions_of_tls_are_spoken_and_no_session_is_resumed() {
-    let fixture = setup(Limits::default()).await;
+    let fixture = setup(ServerLimits::default()).await;
     let versions = [(&version::TLS12, ProtocolVersion::TLSv1_2), (&version::TLS13, ProtocolVersion::TLSv1_3)];
     for (version, expected) in versions {
         let mut config = fixture.config_of(&[version], None);
@@ -50,7 +50,7 @@ async fn both_versions_of_tls_are_spoken_and_no_session_is_resumed() {
 
 #[tokio::test]
 async fn who_speaks_no_tls_is_told_in_words() {
-    let fixture = setup(Limits::default()).await;
+    let fixture = setup(ServerLimits::default()).await;
     for first in [review("/review", 8 << 20), "GET / HTTP/1.0\r\n\r\n".to_owned(), "\0\u{1}\u{2}nonsense".to_owned()] {
         let mut stream = fixture.tcp().await;
         stream.write_all(first.as_bytes()).await.unwrap();
@@ -74,7 +74,7 @@ async fn who_speaks_no_tls_is_told_in_words() {
 
 #[tokio::test]
 async fn requests_that_are_sent_at_once_are_answered_in_their_order() {
-    let fixture = setup(Limits::default()).await;
+    let fixture = setup(ServerLimits::default()).await;
     let mut client = fixture.client().await;
     client.send((1..=40).map(|length| review("/review", length)).collect::<String>()).await;
     for length in 1..=40 {
@@ -84,7 +84,7 @@ async fn requests_that_are_sent_at_once_are_answered_in_their_order() {
 
 #[tokio::test]
 async fn heads_that_are_no_heads_are_refused() {
-    let fixture = setup(Limits::default()).await;
+    let fixture = setup(ServerLimits::default()).await;
     let large = head("/review", 5).replace("Host:", &format!("X: {}\r\nHost:", "x".repeat(9_000)));
     for (request, status) in [(large, 431), ("what is this\r\n\r\n".to_owned(), 400), ("\0".repeat(100), 400)] {
         let mut client = fixture.client().await;
@@ -95,7 +95,7 @@ async fn heads_that_are_no_heads_are_refused() {
 
 #[tokio::test]
 async fn a_panic_costs_the_request_that_it_happened_in() {
-    let fixture = setup(Limits::default()).await;
+    let fixture = setup(ServerLimits::default()).await;
     let mut client = fixture.client().await;
     let words = "the request could not be decided because of a mistake in Portal: the log of the engine has more\n";
     for _ in 0..3 {
@@ -108,7 +108,7 @@ async fn a_panic_costs_the_request_that_it_happened_in() {
 
 #[tokio::test]
 async fn who_asks_for_json_is_refused_in_the_form_of_kubernetes() {
-    let fixture = setup(Limits { body_bytes: 100, ..Limits::default() }).await;
+    let fixture = setup(ServerLimits { body_bytes: 100, ..ServerLimits::default() }).await;
     let mut client = fixture.client().await;
     let asking = |request: String| request.replace("Host:", "Accept: application/json, */*\r\nHost:");
     let status = |code: u16, words: &str| {

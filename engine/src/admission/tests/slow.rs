@@ -12,13 +12,13 @@ use tokio::{
 };
 
 use super::kit::{Client, Fixture, head, review, setup, soon};
-use crate::admission::limits::Limits;
+use crate::admission::limits::ServerLimits;
 
 /// Enough for all clients to come to where they stop, on a machine that is busy.
 const TIME: Duration = Duration::from_secs(3);
 
-fn limits() -> Limits {
-    Limits { handshake: TIME, header: TIME, body: TIME, answer: TIME, ..Limits::default() }
+fn limits() -> ServerLimits {
+    ServerLimits { handshake: TIME, header: TIME, body: TIME, answer: TIME, ..ServerLimits::default() }
 }
 
 /// Waits until the server has closed a connection on which no answer comes. Returns how long that took.
@@ -83,7 +83,7 @@ async fn who_stops_half_way_keeps_nobody_from_an_answer_and_is_gone_after_its_ti
 #[tokio::test]
 async fn a_byte_now_and_then_gains_no_time() {
     let time = Duration::from_millis(700);
-    let fixture = setup(Limits { header: time, body: time, ..limits() }).await;
+    let fixture = setup(ServerLimits { header: time, body: time, ..limits() }).await;
     let trickle = async |mut client: Client| {
         let began = Instant::now();
         while client.stream.write_all(b"x").await.is_ok() && client.stream.flush().await.is_ok() {
@@ -100,7 +100,7 @@ async fn a_byte_now_and_then_gains_no_time() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn who_does_not_read_its_answer_is_gone_after_its_time() {
-    let fixture = setup(Limits { answer: TIME / 3, ..limits() }).await;
+    let fixture = setup(ServerLimits { answer: TIME / 3, ..limits() }).await;
     let mut readers = join_all((0..5).map(|_| begun(&fixture, review("/large", 10)))).await;
     // One reads a little now and then, which gains it no time.
     let mut reader = readers.remove(0);
@@ -115,7 +115,7 @@ async fn who_does_not_read_its_answer_is_gone_after_its_time() {
 
 #[tokio::test]
 async fn who_asks_again_and_reads_nothing_is_gone_after_its_time() {
-    let fixture = setup(Limits { answer: TIME / 3, ..limits() }).await;
+    let fixture = setup(ServerLimits { answer: TIME / 3, ..limits() }).await;
     let _client = begun(&fixture, review("/large", 10).repeat(5)).await;
     fixture.counts("portal_admission_connections_closed_total{reason=\"answer\"}", 1).await;
 }
@@ -123,7 +123,7 @@ async fn who_asks_again_and_reads_nothing_is_gone_after_its_time() {
 #[tokio::test]
 async fn a_connection_without_a_request_stays_open_longer_than_a_head_may_take() {
     let idle = Duration::from_secs(3);
-    let fixture = setup(Limits { header: Duration::from_millis(200), idle, ..limits() }).await;
+    let fixture = setup(ServerLimits { header: Duration::from_millis(200), idle, ..limits() }).await;
     let mut client = fixture.client().await;
     for _ in 0..2 {
         sleep(Duration::from_millis(600)).await;
@@ -137,7 +137,7 @@ async fn a_connection_without_a_request_stays_open_longer_than_a_head_may_take()
 
 #[tokio::test]
 async fn a_decision_that_never_comes_ends_its_connection() {
-    let fixture = setup(Limits { decision: Duration::from_millis(300), ..limits() }).await;
+    let fixture = setup(ServerLimits { decision: Duration::from_millis(300), ..limits() }).await;
     let mut client = begun(&fixture, review("/gate", 1000)).await;
     client.ends().await;
     fixture.counts("portal_admission_connections_closed_total{reason=\"decision\"}", 1).await;

@@ -41,7 +41,7 @@ pub(super) struct Heard {
     order: Order,
 }
 
-/// How many outcomes wait. As many are in a second that nobody ever sees.
+/// How many outcomes may wait. If there are more, the oldest go.
 const MOST: usize = 20_000;
 
 /// For how long they wait, once everything was listed. What is not there by then was refused by somebody else.

@@ -1,4 +1,4 @@
-//! The rules that findings are told of by, and since when each is as it is.
+//! The rules by which findings are told of, and since when each is as it is.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use portal_core::rule::{Rule, source::RuleId};
 
 use super::{RuleNo, is_told_of};
 
-/// The rules that findings are told of by, by numbers that stay the same while a rule changes.
+/// The rules by which findings are told of. Each has a number, which stays the same while the rule changes.
 #[derive(Default)]
 pub(super) struct Rules {
     numbers: HashMap<RuleId, RuleNo>,

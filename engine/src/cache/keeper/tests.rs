@@ -2,7 +2,7 @@
 
 use portal_cluster::{
     health::Health,
-    metrics::{Metrics, Registry},
+    metrics::{Metrics, Registry, text},
 };
 use tokio::time::{sleep, timeout};
 
@@ -14,6 +14,7 @@ struct Kept {
     rules: Rules,
     caches: Caches,
     health: Health,
+    registry: Registry,
     _shutdown: tokio_util::sync::DropGuard,
 }
 
@@ -31,7 +32,7 @@ impl Kept {
         let keeper = Keeper::new(runtime, own, in_force, updates, vec![Part::Kinds, Part::Folder], &watched, None);
         let caches = keeper.caches();
         tokio::spawn(keeper.run());
-        Kept { rules, caches, health, _shutdown: shutdown.drop_guard() }
+        Kept { rules, caches, health, registry, _shutdown: shutdown.drop_guard() }
     }
 
     /// Puts rules in place, and says that all are there.
@@ -45,6 +46,14 @@ impl Kept {
     /// The names of the rules in force.
     fn in_force(&self) -> Vec<String> {
         self.rules.in_force.now().rules.rules().iter().map(|rule| rule.id.to_string()).collect()
+    }
+
+    /// What people and Prometheus are told of a watch: the metrics that have a series of it, and whether it has a line.
+    fn told_of(&self, watch: &str) -> (Vec<String>, bool) {
+        let (metrics, label) = (text(&self.registry), format!("{{watch={watch:?}}}"));
+        let named = metrics.lines().filter_map(|line| line.split_once(&label));
+        let named = named.map(|(name, _)| name.to_owned()).collect();
+        (named, self.health.report().contains(&format!("]watch {watch} ")))
     }
 
     fn is_watched(&self, kind: &str, namespace: Option<&str>) -> bool {
@@ -160,4 +169,19 @@ async fn kinds_can_be_watched_before_a_rule_needs_them() {
     assert!(report.contains("caches no kind is served as nothings, of --watched-kinds"), "{report}");
     kept.swap(ALL).await;
     assert_eq!(kept.in_force().len(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_watch_that_comes_and_goes_leaves_neither_series_nor_a_line() {
+    let kept = Kept::start(&api(|_| false), &[]).await;
+    let metrics = ["portal_cache_bytes", "portal_cache_objects", "portal_watch_errors_total"].map(str::to_owned);
+    for _ in 0..2 {
+        kept.swap(ALL).await;
+        // The API server does not go on with the watch, which is an error.
+        sleep(Duration::from_secs(10)).await;
+        assert_eq!(kept.told_of("services.v1"), (metrics.to_vec(), true));
+        kept.swap("").await;
+        sleep(LINGER * 2).await;
+        assert_eq!(kept.told_of("services.v1"), (Vec::new(), false));
+    }
 }

@@ -17,7 +17,7 @@ pub(super) type AlertId = u64;
 /// A moment, by the clock that never goes back and by the one on the wall.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Now {
-    /// Since any moment before the first.
+    /// The time since a moment before the first, which is one for the whole process.
     pub(super) since: Duration,
     pub(super) wall: Timestamp,
 }

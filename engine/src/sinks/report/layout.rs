@@ -549,7 +549,7 @@ impl Layout {
         self.dirty.extend(keys.map(|(level, shard)| Key { namespace: namespace.clone(), level, shard }));
     }
 
-    /// So may the larger reports of a namespace that has smaller ones, and one whose place another has taken.
+    /// The larger reports of a namespace that has smaller ones may not be as they should, nor may one whose place another has taken.
     fn look_again_behind(&mut self, key: &Key) {
         let is_old = self.groups.get(&key.namespace).is_some_and(|group| key.level < group.level);
         if is_old {

@@ -33,7 +33,7 @@ use crate::{
 
 /// Which reports are written, and for whom.
 #[derive(Clone, Debug)]
-pub struct Settings {
+pub struct ReportSettings {
     /// The name of the instance.
     pub instance: String,
     /// Its UID, if it is an object of the cluster: its reports go with it.
@@ -134,14 +134,14 @@ impl Writer {
     pub fn new(
         runtime: Runtime,
         metrics: EngineMetrics,
-        settings: Settings,
+        settings: ReportSettings,
         holder: Holder,
         outlet: Outlet,
         in_force: InForce,
     ) -> (Writer, watch::Receiver<Reporting>) {
-        let Settings { instance, instance_uid, api, timeout, look } = settings;
+        let ReportSettings { instance, instance_uid, api, timeout, look } = settings;
         let about = About { api, instance, instance_uid };
-        let (reporting, state) = watch::channel(Reporting::default());
+        let (reporting, reporting_in) = watch::channel(Reporting::default());
         let now = Instant::now();
         let writer = Writer {
             requests: Requests::new(runtime.client.clone(), about.clone()),
@@ -166,7 +166,7 @@ impl Writer {
             in_force,
             reporting,
         };
-        (writer, state)
+        (writer, reporting_in)
     }
 
     /// The same, which tells audit what reports say that only admission can tell.

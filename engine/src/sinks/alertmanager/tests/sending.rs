@@ -26,7 +26,7 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 use super::*;
 use crate::findings::Board;
 use crate::metrics::{AlertFailure, EngineMetrics};
-use crate::sinks::alertmanager::{Address, Alertmanager, Audit, Denials, ROOM, Refused, Settings, Turn};
+use crate::sinks::alertmanager::{Address, Alertmanager, AlertmanagerSettings, Audit, Denials, ROOM, Refused, Turn};
 
 /// How a receiver answers a request.
 #[derive(Clone, Debug)]
@@ -200,7 +200,11 @@ fn start(addresses: Vec<Address>, credentials: Option<&Path>) -> Sender {
     let (board, shutdown) = (Board::default(), CancellationToken::new());
     let (term, turn) = watch::channel(Some(1));
     board.set_complete();
-    let settings = Settings { addresses, credentials: credentials.map(Path::to_owned), instance: "default".to_owned() };
+    let settings = AlertmanagerSettings {
+        addresses,
+        credentials: credentials.map(Path::to_owned),
+        instance: "default".to_owned(),
+    };
     let audit = Some(Audit::new(&board, Turn::Test(turn)));
     let (alertmanager, denials) = Alertmanager::with(settings, audit, ROOM, metrics.clone(), shutdown.clone());
     let task = tokio::spawn(alertmanager.run());
