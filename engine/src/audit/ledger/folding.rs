@@ -4,6 +4,7 @@ use std::collections::HashSet;
 use std::hash::BuildHasher as _;
 
 use jiff::Timestamp;
+use portal_core::rule::JudgedKind;
 
 use super::{
     Found, Ledger, Record, RecordNo, RuleNo, Source,
@@ -127,22 +128,24 @@ impl Ledger {
     /// templates long after they were mended.
     fn is_folded(&self, record: &Record, found: &Found) -> bool {
         let Some(Known { rule, .. }) = self.rules.get(found.rule) else { return false };
-        let is_expanded = |record: &Record| {
+        let kind_of = |record: &Record| {
             let kind = &self.sources[usize::from(record.source)].kind;
-            rule.judged
-                .iter()
-                .any(|judged| judged.expanded && (&judged.kind.group, &judged.kind.kind) == (&kind.group, &kind.kind))
+            rule.judged.iter().find(|judged| (&judged.kind.group, &judged.kind.kind) == (&kind.group, &kind.kind))
         };
+        let is_expanded = |record: &Record| kind_of(record).is_some_and(|judged| judged.expanded);
+        // A rule about pods may name some of what makes them, such as a Deployment. They are folded under that all the same.
+        let is_about_pods = rule.judged.iter().any(|judged| judged.expanded);
+        let makes_pods = |record: &Record| is_about_pods && kind_of(record).is_some_and(JudgedKind::makes_pods);
         let mut child = record;
         // Nothing in Kubernetes makes longer chains, and owners may name each other in a circle.
         for _ in 0..8 {
-            let Some(owner) = self.owner(child).filter(|owner| is_expanded(owner)) else { return false };
+            let Some(owner) = self.owner(child).filter(|owner| makes_pods(owner)) else { return false };
             if is_expanded(record) {
                 return true;
             }
             let is_same =
                 |other: &&Found| other.rule == found.rule && other.finding.container == found.finding.container;
-            if self.owner(owner).filter(|next| is_expanded(next)).is_none()
+            if self.owner(owner).filter(|next| makes_pods(next)).is_none()
                 && owner.findings.iter().any(|other| is_same(&other))
             {
                 return true;

@@ -353,6 +353,23 @@ async fn pods_fold_under_what_made_them() {
 }
 
 #[tokio::test]
+async fn pods_fold_under_what_made_them_also_if_the_rule_names_it() {
+    let mut scene = Scene::new(generous(), Selector::default());
+    scene.rules(&PRIVILEGED.replace("[{kind: Pod}]", "[{kind: Pod}, {group: apps, kind: Deployment}]"));
+    let told = "no-privileged Deployment shop/web/app: container app is privileged\n";
+    scene.apply(controller("Deployment", "shop", "web", None, true));
+    scene.apply(controller("ReplicaSet", "shop", "web-1", Some("Deployment-shop-web"), true));
+    scene.apply(pod("shop", "web-1-a", Some("ReplicaSet-shop-web-1"), true));
+    scene.quiet();
+    assert_eq!(scene.shown(), told);
+    // The Deployment was mended, and keeps the ReplicaSet for a way back.
+    scene.apply(controller("Deployment", "shop", "web", None, false));
+    scene.delete("Pod", Some("shop"), "web-1-a");
+    scene.quiet();
+    assert_eq!(scene.shown(), "");
+}
+
+#[tokio::test]
 async fn only_the_namespaces_that_are_served_are_judged() {
     let namespace = |name: &str, team: &str| serde_json::json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "uid": name, "labels": {"team": team}}});
     let selector = k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector {
