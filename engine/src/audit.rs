@@ -13,6 +13,7 @@ mod dependents;
 mod judge;
 mod ledger;
 mod queue;
+mod retries;
 
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
@@ -230,7 +231,7 @@ impl Shared {
             let waits_since = job.waits_since;
             let judged = judge.judge(&job, tallies, &self.metrics);
             ledger = self.ledger();
-            ledger.finish(job, judged, Timestamp::now());
+            ledger.finish(job, judged, Timestamp::now(), Instant::now());
             if let Some(since) = waits_since {
                 self.metrics.audit_seconds.observe(since.elapsed().as_secs_f64());
             }

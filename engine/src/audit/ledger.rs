@@ -29,6 +29,7 @@ use super::{
     budget::{Allowance, Budget, Verdict},
     dependents::{Changed, Dependents, Pair},
     queue::Queue,
+    retries::Retries,
 };
 use crate::{
     cache::{
@@ -75,6 +76,8 @@ pub(super) struct Ledger {
     awaiting: Awaiting,
     /// Pairs that look something up and could not say.
     failed: BTreeSet<Pair>,
+    /// Pairs that the API server has not answered.
+    retries: Retries,
     board: Board,
     /// Whether the objects of all kinds are known that the rules need, and by which snapshot.
     settled: Option<u64>,
@@ -180,6 +183,8 @@ pub(super) struct OfRule {
     pub(super) findings: Vec<Finding>,
     /// What it has looked up.
     pub(super) reads: Vec<Query>,
+    /// Whether it could not say because the API server has not answered.
+    pub(super) is_unanswered: bool,
 }
 
 impl Ledger {
@@ -201,6 +206,7 @@ impl Ledger {
             budget: Budget::new(allowance),
             awaiting: Awaiting::default(),
             failed: BTreeSet::new(),
+            retries: Retries::default(),
             board,
             settled: None,
             is_complete: false,
@@ -225,7 +231,7 @@ impl Ledger {
 
     /// When to take again although nothing has changed.
     pub(super) fn next_wake(&self) -> Option<Instant> {
-        self.budget.next_end()
+        self.budget.next_end().into_iter().chain(self.retries.next()).min()
     }
 
     /// Takes another set of rules. What caches have of kinds that no rule was about is taken from there.
@@ -238,6 +244,7 @@ impl Ledger {
         let (renewed, gone) = self.rules.follow(&self.snapshot, self.epoch);
         if !gone.is_empty() {
             self.dependents.retain_rules(|rule| !gone.contains(&rule));
+            self.retries.forget_rules(&gone);
             for record in 0..self.records.len() as RecordNo {
                 self.drop_findings(record, |rule| gone.contains(&rule));
             }
@@ -355,7 +362,7 @@ impl Ledger {
 
     /// What is to be judged next.
     pub(super) fn take(&mut self, now: Instant) -> Option<Job> {
-        for pair in self.budget.due(now) {
+        for pair in self.budget.due(now).into_iter().chain(self.retries.due(now)) {
             self.add_pending(pair, now);
         }
         loop {
@@ -410,7 +417,7 @@ impl Ledger {
     }
 
     /// Takes what came of a job.
-    pub(super) fn finish(&mut self, job: Job, judged: Judged, now: Timestamp) {
+    pub(super) fn finish(&mut self, job: Job, judged: Judged, since: Timestamp, now: Instant) {
         self.judging -= 1;
         let number = job.record;
         let is_there = |record: &&mut Record| record.born == job.born;
@@ -424,16 +431,20 @@ impl Ledger {
         let is_stale = judged.basis.is_stale();
         let mut stale = Vec::new();
         let mut is_other = false;
-        for OfRule { place, findings, reads } in judged.rules {
+        for OfRule { place, findings, reads, is_unanswered } in judged.rules {
             let asked = &job.snapshot.rules.rules()[place as usize];
             let Some(rule) = self.rules.number(asked) else { continue };
             self.depend(Pair { record: number, rule }, &reads);
             let has_failed = findings.iter().any(|finding| finding.is_failure) && !reads.is_empty();
             self.note_failure(Pair { record: number, rule }, has_failed);
+            match is_unanswered {
+                true => self.retries.fail(Pair { record: number, rule }, now),
+                false => self.retries.succeed(Pair { record: number, rule }),
+            }
             if is_stale && !reads.is_empty() {
                 stale.push(rule);
             }
-            is_other |= self.set_findings(number, rule, findings, now);
+            is_other |= self.set_findings(number, rule, findings, since);
         }
         if is_stale && !judged.reads.is_empty() {
             stale.push(INSTANCE);

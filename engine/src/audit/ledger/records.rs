@@ -113,6 +113,7 @@ impl Ledger {
         }
         self.dependents.forget(number);
         self.forget_failures(number);
+        self.retries.forget(number);
         self.sources[usize::from(record.source)].records.remove(&record.name);
         let uid = self.hashes.hash_one(uid_of(&record.object));
         if self.by_uid.get(&uid) == Some(&number) {

@@ -4,6 +4,7 @@ pub(crate) mod histories;
 mod outcomes;
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
@@ -98,6 +99,11 @@ impl Scene {
             settles_by_itself: true,
             in_hand: Vec::new(),
         }
+    }
+
+    /// From here on, fresh reads are answered by another API server.
+    fn ask(&mut self, api_server: &ApiServer) {
+        self.judge.fresh = Fresh::new(api_server.client(), self.metrics.clone());
     }
 
     /// Puts rules in force.
@@ -202,7 +208,7 @@ impl Scene {
     /// A worker hands a job back.
     pub(crate) fn end(&mut self, place: usize) {
         let InHand(job, judged) = self.in_hand.swap_remove(place);
-        self.ledger.finish(job, judged, Timestamp::UNIX_EPOCH);
+        self.ledger.finish(job, judged, Timestamp::UNIX_EPOCH, self.now);
     }
 
     /// Lets workers come to the end of everything, that included which has to wait.
@@ -416,6 +422,50 @@ message: odd
     scene.apply(map("hot", true));
     scene.quiet();
     assert_eq!(scene.shown(), "even ConfigMap shop/judged: odd\n");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_fresh_read_that_fails_is_tried_again_until_it_is_answered() {
+    let is_well = Arc::new(AtomicBool::new(false));
+    let answers = Arc::clone(&is_well);
+    let api_server = ApiServer::new(move |_| match answers.load(Ordering::Relaxed) {
+        true => (200, r#"{"metadata": {}, "items": []}"#.to_owned()),
+        false => (500, r#"{"code": 500, "message": "not now"}"#.to_owned()),
+    });
+    let mut scene = Scene::new(generous(), Selector::default());
+    scene.ask(&api_server);
+    scene.rules(
+        "
+name: has-budget
+match: {gvk: [{kind: ConfigMap}]}
+rule: len(consistentCluster.poddisruptionbudgets.list(metadata.namespace)) == 0
+message: no budget
+",
+    );
+    // Judging waits for the answers of the API server, which this test must not.
+    tokio::task::block_in_place(|| {
+        let object = serde_json::json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "one", "namespace": "shop", "uid": "one"}});
+        scene.apply(object);
+        let judge = |scene: &mut Scene| {
+            let is_asked = scene.begin();
+            (0..scene.in_hand.len()).for_each(|_| scene.end(0));
+            is_asked
+        };
+        assert!(judge(&mut scene));
+        assert!(scene.shown().starts_with("has-budget! ConfigMap shop/one"), "{}", scene.shown());
+        // Nothing is asked before its time, and everything is judged nevertheless.
+        assert!(!judge(&mut scene) && *scene.board.is_complete().borrow());
+        for _ in 0..3 {
+            scene.now = scene.ledger.next_wake().expect("it is tried again");
+            assert!(judge(&mut scene));
+        }
+        assert_eq!(api_server.asked().len(), 4);
+        is_well.store(true, Ordering::Relaxed);
+        scene.now = scene.ledger.next_wake().expect("it is tried again");
+        assert!(judge(&mut scene));
+        assert_eq!(scene.shown(), "has-budget ConfigMap shop/one: no budget\n");
+        assert_eq!(scene.ledger.next_wake(), None);
+    });
 }
 
 #[tokio::test]
