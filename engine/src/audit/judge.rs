@@ -65,8 +65,7 @@ impl Judge {
         wanted.sort_unstable();
         metrics.audit_evaluations.at(&AuditEvaluation::Skipped).inc_by(skipped);
         if !wanted.is_empty() && !self.serves(&event, &answers, &mut judged.reads) {
-            let nothing =
-                |place: &u32| OfRule { place: *place, findings: Vec::new(), reads: Vec::new(), is_unanswered: false };
+            let nothing = |place: &u32| OfRule { place: *place, ..OfRule::default() };
             judged.rules = wanted.iter().map(nothing).collect();
             judged.basis = answers.into_basis();
             return judged;
@@ -144,6 +143,7 @@ fn of_rule(place: usize, rule: &Arc<Rule>, evaluation: Evaluation, unanswered: &
         since,
     });
     let failures: Vec<Finding> = failures.collect();
+    let is_met = !evaluation.asked.is_empty() && evaluation.violations.is_empty() && failures.is_empty();
     let is_unanswered = !failures.is_empty() && evaluation.reads.iter().any(|query| unanswered.contains(query));
     let violations = evaluation.violations.into_iter().map(|violation| Finding {
         rule: Arc::clone(rule),
@@ -160,7 +160,7 @@ fn of_rule(place: usize, rule: &Arc<Rule>, evaluation: Evaluation, unanswered: &
     reads.dedup();
     // What is read afresh is not followed: nobody tells when it changes.
     reads.retain(|query| !query.consistent);
-    OfRule { place: place as u32, findings, reads, is_unanswered }
+    OfRule { place: place as u32, findings, is_met, reads, is_unanswered }
 }
 
 fn labels(object: Node<'_>) -> Option<Node<'_>> {

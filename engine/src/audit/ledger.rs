@@ -79,6 +79,8 @@ pub(super) struct Ledger {
     /// Pairs that the API server has not answered.
     retries: Retries,
     board: Board,
+    /// Whether the board is told what rules are met.
+    tells_passes: bool,
     /// Whether the objects of all kinds are known that the rules need, and by which snapshot.
     settled: Option<u64>,
     is_complete: bool,
@@ -124,6 +126,8 @@ struct Record {
     waits_since: Option<Instant>,
     /// In the order of rules and containers.
     findings: Vec<Found>,
+    /// The rules that it meets, and since when. Empty if nobody is told.
+    passes: Vec<(RuleNo, Timestamp)>,
     /// What was heard of it by rules that audit never asks.
     heard: Vec<Heard>,
     offender: Option<OffenderId>,
@@ -178,9 +182,12 @@ pub(super) struct Judged {
 }
 
 /// What a rule found.
+#[derive(Default)]
 pub(super) struct OfRule {
     pub(super) place: u32,
     pub(super) findings: Vec<Finding>,
+    /// Whether it was asked and has found nothing.
+    pub(super) is_met: bool,
     /// What it has looked up.
     pub(super) reads: Vec<Query>,
     /// Whether it could not say because the API server has not answered.
@@ -208,10 +215,16 @@ impl Ledger {
             failed: BTreeSet::new(),
             retries: Retries::default(),
             board,
+            tells_passes: false,
             settled: None,
             is_complete: false,
             counted: Counted::default(),
         }
+    }
+
+    /// The same, which tells the board what rules are met.
+    pub(super) fn telling_passes(self) -> Ledger {
+        Ledger { tells_passes: true, ..self }
     }
 
     /// How many objects wait.
@@ -430,8 +443,9 @@ impl Ledger {
         // for the ledger.
         let is_stale = judged.basis.is_stale();
         let mut stale = Vec::new();
-        let mut is_other = false;
-        for OfRule { place, findings, reads, is_unanswered } in judged.rules {
+        // What it has made waits for that with what it meets itself.
+        let mut is_other = self.tells_passes && job.before.is_none();
+        for OfRule { place, findings, is_met, reads, is_unanswered } in judged.rules {
             let asked = &job.snapshot.rules.rules()[place as usize];
             let Some(rule) = self.rules.number(asked) else { continue };
             self.depend(Pair { record: number, rule }, &reads);
@@ -445,6 +459,7 @@ impl Ledger {
                 stale.push(rule);
             }
             is_other |= self.set_findings(number, rule, findings, since);
+            is_other |= self.set_pass(number, rule, is_met, since);
         }
         if is_stale && !judged.reads.is_empty() {
             stale.push(INSTANCE);

@@ -68,6 +68,7 @@ impl Ledger {
             pending: Vec::new(),
             waits_since: Some(now),
             findings: Vec::new(),
+            passes: Vec::new(),
             heard: Vec::new(),
             offender: None,
             owner: None,

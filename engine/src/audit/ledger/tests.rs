@@ -30,7 +30,7 @@ use super::{Judged, Ledger};
 use crate::{
     audit::{budget::Allowance, judge::Judge},
     cache::{changes::Place, fresh::Fresh, keeper::Caches, store::Store},
-    findings::Board,
+    findings::{Board, Offender, Outlet},
     metrics::EngineMetrics,
     tally::Tallies,
     testing::api::ApiServer,
@@ -373,6 +373,43 @@ async fn pods_fold_under_what_made_them_also_if_the_rule_names_it() {
     scene.delete("Pod", Some("shop"), "web-1-a");
     scene.quiet();
     assert_eq!(scene.shown(), "");
+}
+
+#[tokio::test]
+async fn what_rules_are_met_is_told_to_whoever_wants_to_know() {
+    let mut scene = Scene::new(generous(), Selector::default());
+    scene.ledger = Ledger::new(scene.board.clone(), 10_000, generous()).telling_passes();
+    let (mut all, mut wrong) = (scene.board.outlet_with_passes(), scene.board.outlet());
+    let mut told = |scene: &mut Scene| {
+        scene.quiet();
+        let told = |outlet: &mut Outlet| {
+            let changes = outlet.take().into_iter().map(|(_, offender)| match offender.as_deref() {
+                Some(Offender { kind, name, findings, passes, .. }) => format!("{kind} {name} {findings:?} {passes:?}"),
+                None => "nothing".to_owned(),
+            });
+            changes.collect::<Vec<_>>()
+        };
+        (told(&mut all), told(&mut wrong))
+    };
+    scene.rules(&format!("{PRIVILEGED}---\nname: other\nmatch: {{gvk: [{{kind: Pod}}]}}\nrule: spec.hostPID\n"));
+    let nothing = Vec::<String>::new();
+    scene.apply(controller("Deployment", "shop", "web", None, false));
+    let both = "Deployment web [] [no-privileged, other]";
+    assert_eq!(told(&mut scene), (vec![both.to_owned()], nothing.clone()));
+    // Of what it makes it is told there.
+    scene.apply(controller("ReplicaSet", "shop", "web-1", Some("Deployment-shop-web"), false));
+    scene.apply(pod("shop", "web-1-a", Some("ReplicaSet-shop-web-1"), false));
+    assert_eq!(told(&mut scene), (nothing.clone(), nothing.clone()));
+    scene.apply(controller("Deployment", "shop", "web", None, true));
+    let bad = r#"Deployment web [no-privileged Some("app") false "container app is privileged"]"#;
+    assert_eq!(told(&mut scene), (vec![format!("{bad} [other]")], vec![format!("{bad} [other]")]));
+    // A rule that is not asked any more is not met.
+    scene.rules(PRIVILEGED);
+    assert_eq!(told(&mut scene), (vec![format!("{bad} []")], nothing));
+    scene.apply(controller("Deployment", "shop", "web", None, false));
+    let met = "Deployment web [] [no-privileged]".to_owned();
+    assert_eq!(told(&mut scene), (vec![met], vec!["nothing".to_owned()]));
+    assert!(scene.board.offenders().is_empty() && scene.board.counts().is_empty());
 }
 
 #[tokio::test]
