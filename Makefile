@@ -20,7 +20,7 @@ KIT = cargo build --locked --package portal-test-kit && $(CARGO_TARGET_DIR)/debu
 # A suite that runs in a small cluster needs neither root nor images.
 SUITE_SIZE = $(if $(filter-out full operator pages,$(SUITE)),$(if $(filter control faults,$(SUITE)),control,core),full)
 # Most parts of the bench need no cluster.
-bench_cluster = $(if $(BENCH),$(filter admission clusters engine lookups operator,$(BENCH)),all)
+bench_cluster = $(if $(BENCH),$(filter admission audit clusters engine lookups operator,$(BENCH)),all)
 existing = $(filter 1,$(DEMO_EXISTING))
 
 .PHONY: help

@@ -111,6 +111,7 @@ fn pod(name: &str, violated: &[&str]) -> Option<Offender> {
         namespace: Some("shop".to_owned()),
         name: name.to_owned(),
         findings: violated.iter().map(finding).collect(),
+        passes: Vec::new(),
     })
 }
 

@@ -3,6 +3,7 @@
 mod audit;
 mod bad_input;
 mod end;
+mod golden;
 mod life;
 mod load;
 mod lockout;

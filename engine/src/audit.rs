@@ -13,6 +13,7 @@ mod dependents;
 mod judge;
 mod ledger;
 mod queue;
+mod retries;
 
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
@@ -63,6 +64,8 @@ pub struct AuditSettings {
     pub dependencies: usize,
     /// How often a rule may judge an object again because of what it looks up.
     pub allowance: Allowance,
+    /// Whether the board is told what rules are met. That takes memory for every object.
+    pub passes: bool,
     /// The namespaces that the instance serves, by their labels.
     pub namespaces: Selector,
     /// What an evaluation may take.
@@ -98,6 +101,7 @@ impl Default for AuditSettings {
             resync: Duration::from_secs(600),
             dependencies: 500_000,
             allowance: Allowance { times: 3, window: Duration::from_secs(10) },
+            passes: false,
             namespaces: Selector::default(),
             limits: Limits::default(),
         }
@@ -107,7 +111,11 @@ impl Default for AuditSettings {
 impl Audit {
     /// An audit that says on the board what it finds.
     pub fn new(settings: AuditSettings, board: Board, metrics: EngineMetrics) -> Audit {
-        let ledger = Mutex::new(Ledger::new(board, settings.dependencies, settings.allowance));
+        let mut ledger = Ledger::new(board, settings.dependencies, settings.allowance);
+        if settings.passes {
+            ledger = ledger.telling_passes();
+        }
+        let ledger = Mutex::new(ledger);
         Audit { shared: Arc::new(Shared { settings, ledger, changed: Condvar::new(), metrics }) }
     }
 
@@ -230,7 +238,7 @@ impl Shared {
             let waits_since = job.waits_since;
             let judged = judge.judge(&job, tallies, &self.metrics);
             ledger = self.ledger();
-            ledger.finish(job, judged, Timestamp::now());
+            ledger.finish(job, judged, Timestamp::now(), Instant::now());
             if let Some(since) = waits_since {
                 self.metrics.audit_seconds.observe(since.elapsed().as_secs_f64());
             }

@@ -33,6 +33,7 @@ pub struct Board(Arc<Inner>);
 pub struct Outlet {
     inner: Arc<Inner>,
     place: usize,
+    wants_passes: bool,
     changed: Arc<Notify>,
     is_complete: watch::Receiver<bool>,
 }
@@ -50,8 +51,19 @@ pub struct Offender {
     pub namespace: Option<String>,
     /// The name.
     pub name: String,
-    /// What is wrong, in the order of rules and containers. Never empty.
+    /// What is wrong, in the order of rules and containers. Empty for nobody but readers who want to know what rules are met.
     pub findings: Vec<Finding>,
+    /// The rules that it meets, if anybody wants to know.
+    pub passes: Vec<Pass>,
+}
+
+/// A rule that an object meets, with all its containers.
+#[derive(Clone)]
+pub struct Pass {
+    /// The rule, in the version that was asked.
+    pub rule: Arc<Rule>,
+    /// Since when this process knows of it.
+    pub since: Timestamp,
 }
 
 /// An object, or a container of it, that violates a rule, or about which a rule could not say.
@@ -112,6 +124,8 @@ struct Series {
 
 #[derive(Debug)]
 struct Reader {
+    /// Whether it wants to know what rules are met.
+    wants_passes: bool,
     /// The objects that changed since it last asked.
     unseen: HashSet<OffenderId>,
     changed: Arc<Notify>,
@@ -126,11 +140,18 @@ impl Board {
     /// Says what is wrong with an object now. Called by audit alone.
     pub fn put(&self, id: OffenderId, offender: Option<Offender>) {
         let mut state = self.0.state();
-        if let (Some(known), Some(offender)) = (state.offenders.get(&id), &offender)
+        let known = state.offenders.get(&id);
+        if let (Some(known), Some(offender)) = (known, &offender)
             && known.is_same(offender)
         {
             return;
         }
+        let is_as_wrong = match (known.filter(|known| known.is_wrong()), offender.as_ref().filter(|now| now.is_wrong()))
+        {
+            (None, None) => true,
+            (Some(known), Some(offender)) => known.is_wrong_alike(offender),
+            _ => false,
+        };
         let before = match offender {
             Some(offender) => {
                 let offender = Arc::new(offender);
@@ -146,7 +167,7 @@ impl Board {
             state.count(&before, -1);
         }
         self.0.recounted.notify_one();
-        for reader in &mut state.readers {
+        for reader in state.readers.iter_mut().filter(|reader| reader.wants_passes || !is_as_wrong) {
             reader.unseen.insert(id);
             reader.changed.notify_one();
         }
@@ -165,12 +186,22 @@ impl Board {
 
     /// A reader, to whom everything on the board is new.
     pub fn outlet(&self) -> Outlet {
+        self.read(false)
+    }
+
+    /// The same, which sees also what rules are met: by objects that something is wrong with, and by others.
+    pub fn outlet_with_passes(&self) -> Outlet {
+        self.read(true)
+    }
+
+    fn read(&self, wants_passes: bool) -> Outlet {
         let mut state = self.0.state();
-        let (changed, unseen) = (Arc::new(Notify::new()), state.offenders.keys().copied().collect());
+        let seen = state.offenders.iter().filter(|(_, offender)| wants_passes || offender.is_wrong());
+        let (changed, unseen) = (Arc::new(Notify::new()), seen.map(|(id, _)| *id).collect());
         changed.notify_one();
         let place = state.readers.len();
-        state.readers.push(Reader { unseen, changed: Arc::clone(&changed) });
-        Outlet { inner: Arc::clone(&self.0), place, changed, is_complete: self.is_complete() }
+        state.readers.push(Reader { wants_passes, unseen, changed: Arc::clone(&changed) });
+        Outlet { inner: Arc::clone(&self.0), place, wants_passes, changed, is_complete: self.is_complete() }
     }
 
     /// How many objects violate each rule now. Rules that none violates are not named.
@@ -206,13 +237,26 @@ impl Board {
 
     /// All objects that something is wrong with, by their numbers.
     pub fn offenders(&self) -> Vec<(OffenderId, Arc<Offender>)> {
-        self.0.state().offenders.iter().map(|(id, offender)| (*id, Arc::clone(offender))).collect()
+        let state = self.0.state();
+        let wrong = state.offenders.iter().filter(|(_, offender)| offender.is_wrong());
+        wrong.map(|(id, offender)| (*id, Arc::clone(offender))).collect()
     }
 }
 
 impl Offender {
+    /// Whether anything is wrong with it.
+    fn is_wrong(&self) -> bool {
+        !self.findings.is_empty()
+    }
+
     /// Whether another state of the same object says the same, times apart.
     fn is_same(&self, other: &Offender) -> bool {
+        let version = |pass: &Pass| (pass.rule.id.clone(), pass.rule.version.clone());
+        self.is_wrong_alike(other) && self.passes.iter().map(version).eq(other.passes.iter().map(version))
+    }
+
+    /// Whether the same is wrong in another state of the same object.
+    fn is_wrong_alike(&self, other: &Offender) -> bool {
         let is_same = |one: &Finding, other: &Finding| {
             (&one.rule.id, &one.rule.version) == (&other.rule.id, &other.rule.version)
                 && (&one.container, one.is_failure, &one.message, &one.saw)
@@ -242,7 +286,10 @@ impl Outlet {
         let unseen = std::mem::take(&mut state.readers[self.place].unseen);
         let mut unseen: Vec<OffenderId> = unseen.into_iter().collect();
         unseen.sort_unstable();
-        unseen.into_iter().map(|id| (id, state.offenders.get(&id).cloned())).collect()
+        let seen = |id: &OffenderId| {
+            state.offenders.get(id).filter(|offender| self.wants_passes || offender.is_wrong()).cloned()
+        };
+        unseen.into_iter().map(|id| (id, seen(&id))).collect()
     }
 
     /// Whether everything was judged once, and a way to wait for it.
@@ -296,6 +343,12 @@ impl Collector for Series {
             self.gauges.with_label_values(&[&*rule, &*severity]).add(objects as i64);
         }
         self.gauges.collect()
+    }
+}
+
+impl fmt::Debug for Pass {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{}", self.rule.id)
     }
 }
 

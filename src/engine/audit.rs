@@ -48,6 +48,10 @@ pub(crate) struct AuditArguments {
     #[arg(long, value_name = "GROUP", env = "PORTAL_POLICY_REPORTS", default_value = "wgpolicyk8s.io")]
     policy_reports: Group,
 
+    /// Say in reports also which rules objects meet. There is a result for each object and rule
+    #[arg(long, env = "PORTAL_POLICY_REPORT_PASSES")]
+    policy_report_passes: bool,
+
     /// Send the alerts of rules to these Alertmanagers, such as `http://alertmanager.monitoring:9093`, with commas between. Each of them
     /// is sent every alert
     #[arg(long, value_name = "URLS", env = "PORTAL_ALERTMANAGER_URLS", value_delimiter = ',')]
@@ -101,6 +105,7 @@ impl AuditArguments {
             dependencies: self.lookup_dependencies,
             allowance: Allowance { times: self.lookup_reevaluations, window: Duration::from_secs(self.lookup_window) },
             namespaces,
+            passes: self.policy_report_passes && self.reports().is_some(),
             limits,
         }
     }

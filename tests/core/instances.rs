@@ -448,7 +448,7 @@ fn every_field() -> Value {
         },
         "sinks": {
             "alertmanager": { "urls": ["https://am.example:9093/prefix"], "secretRef": { "name": "credentials" } },
-            "policyReport": { "api": "openreports.io" },
+            "policyReport": { "api": "openreports.io", "passes": true },
             "stdout": "none",
         },
         "monitoring": { "serviceMonitor": true, "prometheusRule": true, "runbookUrl": "https://docs.example.org/a/" },

@@ -287,6 +287,7 @@ impl Sender {
             namespace: Some("shop".to_owned()),
             name: name.to_owned(),
             findings: vec![finding],
+            passes: Vec::new(),
         };
         self.board.put(id, Some(offender));
     }

@@ -2,11 +2,12 @@
 
 use std::time::{Duration, Instant};
 
-use portal_test_kit::Cluster;
 use portal_test_kit::fault_proxy::{Answer, Fault, FaultProxy, Requests, Verb};
+use portal_test_kit::{Cluster, policy_reports as readers};
 use serde_json::{Value, json};
 
 use super::process::Engine;
+use super::reports::define as define_reports;
 use super::{apply, cluster, condition, get, wait_for};
 use crate::core::eventually;
 
@@ -110,6 +111,43 @@ async fn what_violates_is_found_and_gone_with_its_fix() {
     eventually("nothing is found any more", || {
         found(&engine).last().is_some_and(|last| last == "cleared team ConfigMap old")
     });
+}
+
+#[tokio::test]
+async fn reports_say_which_rules_are_met_if_they_are_told_to() {
+    let cluster = cluster();
+    define_reports(&cluster);
+    let team = "metadata.labels.team == nil && metadata.name != 'kube-root-ca.crt'";
+    let mut rule = audited("team", "", "ConfigMap", team);
+    rule["spec"]["match"]["names"] = json!(["one", "two"]);
+    apply(&cluster, &rule);
+    apply(&cluster, &labelled("one", Some("a")));
+    apply(&cluster, &labelled("two", None));
+    let told = || {
+        let reports = cluster.kubectl(&["get", "polr", "--namespace=default", "--output=json"]).unwrap();
+        let reports: Value = serde_json::from_str(&reports).unwrap();
+        let reports: Vec<Value> = reports["items"].as_array().unwrap().clone();
+        let seen = readers::see(&reports).unwrap();
+        assert!(seen.iter().all(|report| report.summary == report.counted()), "{seen:?}");
+        // Without the UID.
+        let object = |result: &readers::SeenResult| result.resource.rsplit_once(' ').unwrap().0.to_owned();
+        let results = seen.iter().flat_map(|report| &report.results);
+        let mut lines: Vec<String> = results.map(|result| format!("{} {}", result.result, object(result))).collect();
+        lines.sort();
+        lines
+    };
+    let engine = Engine::ready(&cluster.kubeconfig(), &[FLAGS, &["--policy-report-passes"]].concat());
+    let (one, two) = ("v1 ConfigMap default/one", "v1 ConfigMap default/two");
+    eventually("both are told of", || told() == [format!("fail {two}"), format!("pass {one}")]);
+    assert_eq!(found(&engine), ["appeared team ConfigMap two"]);
+    apply(&cluster, &labelled("one", None));
+    apply(&cluster, &labelled("two", Some("a")));
+    eventually("both have changed", || told() == [format!("fail {one}"), format!("pass {two}")]);
+    wait_for_count(&cluster, "team", 1);
+    drop(engine);
+    // Whoever does not tell of them takes them away.
+    let _engine = Engine::ready(&cluster.kubeconfig(), FLAGS);
+    eventually("what is wrong is left", || told() == [format!("fail {one}")]);
 }
 
 #[tokio::test]

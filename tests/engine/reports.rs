@@ -51,7 +51,7 @@ fn cluster() -> Cluster {
     cluster
 }
 
-fn define(cluster: &Cluster) {
+pub(super) fn define(cluster: &Cluster) {
     let manifest = generate(&["report-crds"]);
     apply(cluster, &manifest);
     let waits = ["wait", "--for=condition=Established", "--timeout=30s", "--filename", "-"];
@@ -191,6 +191,7 @@ fn pod(name: &str, namespace: Option<&str>, findings: &[(&str, &str)]) -> Option
         namespace: namespace.map(str::to_owned),
         name: name.to_owned(),
         findings: findings.iter().map(finding).collect(),
+        passes: Vec::new(),
     })
 }
 

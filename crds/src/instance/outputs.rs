@@ -61,6 +61,10 @@ pub struct SecretReference {
 pub struct PolicyReportSink {
     /// Which kind of report is written, by its API group. `None` writes none.
     pub api: ReportApi,
+
+    /// Whether reports also have results of `pass`, one for each object and rule that it meets. They take the room in reports that is left up to
+    /// 64 KiB; what goes beyond is in the summaries. Each takes memory in every replica, and storage of the cluster.
+    pub passes: bool,
 }
 
 /// A kind of report.

@@ -124,6 +124,11 @@ impl JudgedKind {
         preferred.or(self.versions.first()).map(String::as_str)
     }
 
+    /// Whether its objects have a template of pods, and are none themselves.
+    pub fn makes_pods(&self) -> bool {
+        self.template.as_ref().is_some_and(|template| !template.is_pod())
+    }
+
     /// Whether the rule judges objects that are written in a version. Those that come by an entry of the webhook configuration for
     /// pinned versions have been converted to one, which need not be the one that is preferred now.
     pub(crate) fn takes(&self, version: &str, entry: Option<Entry>) -> bool {

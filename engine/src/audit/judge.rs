@@ -1,6 +1,6 @@
 //! Judges one object, away from the lock of the ledger.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -65,11 +65,12 @@ impl Judge {
         wanted.sort_unstable();
         metrics.audit_evaluations.at(&AuditEvaluation::Skipped).inc_by(skipped);
         if !wanted.is_empty() && !self.serves(&event, &answers, &mut judged.reads) {
-            let nothing = |place: &u32| OfRule { place: *place, findings: Vec::new(), reads: Vec::new() };
+            let nothing = |place: &u32| OfRule { place: *place, ..OfRule::default() };
             judged.rules = wanted.iter().map(nothing).collect();
             judged.basis = answers.into_basis();
             return judged;
         }
+        let mut unanswered = HashSet::new();
         for round in 0..=ROUNDS {
             if round == ROUNDS {
                 answers.end_reading();
@@ -91,7 +92,7 @@ impl Judge {
                     metrics.audit_evaluations.at(&result).inc();
                     tallies.count(&job.snapshot, &evaluation);
                 }
-                judged.rules.push(of_rule(place, &rules[place], evaluation));
+                judged.rules.push(of_rule(place, &rules[place], evaluation, &unanswered));
             };
             let is_wanted = |place: usize| wanted.binary_search(&(place as u32)).is_ok();
             evaluate_each(&job.snapshot.rules, &is_wanted, &answers, &event, &self.limits, &mut take);
@@ -99,7 +100,9 @@ impl Judge {
                 break;
             }
             let deadline = tokio::time::Instant::now() + FRESH;
-            answers.add(self.runtime.block_on(self.fresh.read(needs, deadline)));
+            let read = self.runtime.block_on(self.fresh.read(needs, deadline));
+            unanswered.extend(read.iter().filter(|(_, answer)| answer.is_err()).map(|(query, _)| query.clone()));
+            answers.add(read);
             wanted = incomplete;
         }
         judged.basis = answers.into_basis();
@@ -129,7 +132,7 @@ impl Judge {
     }
 }
 
-fn of_rule(place: usize, rule: &Arc<Rule>, evaluation: Evaluation) -> OfRule {
+fn of_rule(place: usize, rule: &Arc<Rule>, evaluation: Evaluation, unanswered: &HashSet<Query>) -> OfRule {
     let since = Timestamp::UNIX_EPOCH;
     let failures = evaluation.failures.iter().map(|failure| Finding {
         rule: Arc::clone(rule),
@@ -140,6 +143,8 @@ fn of_rule(place: usize, rule: &Arc<Rule>, evaluation: Evaluation) -> OfRule {
         since,
     });
     let failures: Vec<Finding> = failures.collect();
+    let is_met = !evaluation.asked.is_empty() && evaluation.violations.is_empty() && failures.is_empty();
+    let is_unanswered = !failures.is_empty() && evaluation.reads.iter().any(|query| unanswered.contains(query));
     let violations = evaluation.violations.into_iter().map(|violation| Finding {
         rule: Arc::clone(rule),
         container: violation.container,
@@ -155,7 +160,7 @@ fn of_rule(place: usize, rule: &Arc<Rule>, evaluation: Evaluation) -> OfRule {
     reads.dedup();
     // What is read afresh is not followed: nobody tells when it changes.
     reads.retain(|query| !query.consistent);
-    OfRule { place: place as u32, findings, reads }
+    OfRule { place: place as u32, findings, is_met, reads, is_unanswered }
 }
 
 fn labels(object: Node<'_>) -> Option<Node<'_>> {

@@ -29,6 +29,7 @@ use super::{
     budget::{Allowance, Budget, Verdict},
     dependents::{Changed, Dependents, Pair},
     queue::Queue,
+    retries::Retries,
 };
 use crate::{
     cache::{
@@ -75,7 +76,11 @@ pub(super) struct Ledger {
     awaiting: Awaiting,
     /// Pairs that look something up and could not say.
     failed: BTreeSet<Pair>,
+    /// Pairs that the API server has not answered.
+    retries: Retries,
     board: Board,
+    /// Whether the board is told what rules are met.
+    tells_passes: bool,
     /// Whether the objects of all kinds are known that the rules need, and by which snapshot.
     settled: Option<u64>,
     is_complete: bool,
@@ -121,6 +126,8 @@ struct Record {
     waits_since: Option<Instant>,
     /// In the order of rules and containers.
     findings: Vec<Found>,
+    /// The rules that it meets, and since when. Empty if nobody is told.
+    passes: Vec<(RuleNo, Timestamp)>,
     /// What was heard of it by rules that audit never asks.
     heard: Vec<Heard>,
     offender: Option<OffenderId>,
@@ -175,11 +182,16 @@ pub(super) struct Judged {
 }
 
 /// What a rule found.
+#[derive(Default)]
 pub(super) struct OfRule {
     pub(super) place: u32,
     pub(super) findings: Vec<Finding>,
+    /// Whether it was asked and has found nothing.
+    pub(super) is_met: bool,
     /// What it has looked up.
     pub(super) reads: Vec<Query>,
+    /// Whether it could not say because the API server has not answered.
+    pub(super) is_unanswered: bool,
 }
 
 impl Ledger {
@@ -201,11 +213,18 @@ impl Ledger {
             budget: Budget::new(allowance),
             awaiting: Awaiting::default(),
             failed: BTreeSet::new(),
+            retries: Retries::default(),
             board,
+            tells_passes: false,
             settled: None,
             is_complete: false,
             counted: Counted::default(),
         }
+    }
+
+    /// The same, which tells the board what rules are met.
+    pub(super) fn telling_passes(self) -> Ledger {
+        Ledger { tells_passes: true, ..self }
     }
 
     /// How many objects wait.
@@ -225,7 +244,7 @@ impl Ledger {
 
     /// When to take again although nothing has changed.
     pub(super) fn next_wake(&self) -> Option<Instant> {
-        self.budget.next_end()
+        self.budget.next_end().into_iter().chain(self.retries.next()).min()
     }
 
     /// Takes another set of rules. What caches have of kinds that no rule was about is taken from there.
@@ -238,6 +257,7 @@ impl Ledger {
         let (renewed, gone) = self.rules.follow(&self.snapshot, self.epoch);
         if !gone.is_empty() {
             self.dependents.retain_rules(|rule| !gone.contains(&rule));
+            self.retries.forget_rules(&gone);
             for record in 0..self.records.len() as RecordNo {
                 self.drop_findings(record, |rule| gone.contains(&rule));
             }
@@ -355,7 +375,7 @@ impl Ledger {
 
     /// What is to be judged next.
     pub(super) fn take(&mut self, now: Instant) -> Option<Job> {
-        for pair in self.budget.due(now) {
+        for pair in self.budget.due(now).into_iter().chain(self.retries.due(now)) {
             self.add_pending(pair, now);
         }
         loop {
@@ -410,7 +430,7 @@ impl Ledger {
     }
 
     /// Takes what came of a job.
-    pub(super) fn finish(&mut self, job: Job, judged: Judged, now: Timestamp) {
+    pub(super) fn finish(&mut self, job: Job, judged: Judged, since: Timestamp, now: Instant) {
         self.judging -= 1;
         let number = job.record;
         let is_there = |record: &&mut Record| record.born == job.born;
@@ -423,17 +443,23 @@ impl Ledger {
         // for the ledger.
         let is_stale = judged.basis.is_stale();
         let mut stale = Vec::new();
-        let mut is_other = false;
-        for OfRule { place, findings, reads } in judged.rules {
+        // What it has made waits for that with what it meets itself.
+        let mut is_other = self.tells_passes && job.before.is_none();
+        for OfRule { place, findings, is_met, reads, is_unanswered } in judged.rules {
             let asked = &job.snapshot.rules.rules()[place as usize];
             let Some(rule) = self.rules.number(asked) else { continue };
             self.depend(Pair { record: number, rule }, &reads);
             let has_failed = findings.iter().any(|finding| finding.is_failure) && !reads.is_empty();
             self.note_failure(Pair { record: number, rule }, has_failed);
+            match is_unanswered {
+                true => self.retries.fail(Pair { record: number, rule }, now),
+                false => self.retries.succeed(Pair { record: number, rule }),
+            }
             if is_stale && !reads.is_empty() {
                 stale.push(rule);
             }
-            is_other |= self.set_findings(number, rule, findings, now);
+            is_other |= self.set_findings(number, rule, findings, since);
+            is_other |= self.set_pass(number, rule, is_met, since);
         }
         if is_stale && !judged.reads.is_empty() {
             stale.push(INSTANCE);

@@ -27,7 +27,7 @@ pub(super) fn write(
         timeout: settings.timing.action_timeout(),
         look: report::LOOK,
     };
-    let (holder, outlet, in_force) = (holder.clone(), board.outlet(), in_force.clone());
+    let (holder, outlet, in_force) = (holder.clone(), board.outlet_with_passes(), in_force.clone());
     let (writer, mut reporting) =
         report::Writer::new(runtime.clone(), metrics.clone(), about, holder, outlet, in_force);
     let writer = writer.telling(hearing);

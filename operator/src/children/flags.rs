@@ -212,6 +212,9 @@ pub const FLAGS: &[Flag] = &[
     flag("policy-reports", Field("sinks.policyReport.api"), Some("wgpolicyk8s.io"), |instance, _| {
         Said::As(report_group(instance.spec.sinks.policy_report.api).unwrap_or("none").to_owned())
     }),
+    flag("policy-report-passes", Field("sinks.policyReport.passes"), None, |instance, _| {
+        given_alone(instance.spec.sinks.policy_report.passes)
+    }),
     flag("alertmanager-urls", Field("sinks.alertmanager.urls"), None, |instance, _| {
         list(instance.spec.sinks.alertmanager.iter().flat_map(|sink| sink.urls.iter().cloned()))
     }),

@@ -3,6 +3,7 @@
 
 mod admission;
 mod allocators;
+mod audit;
 mod clusters;
 mod engine;
 mod instructions;
@@ -42,6 +43,7 @@ fn builtin() -> Vec<Part> {
         Part { name: "allocators", measure: allocators::measure },
         Part { name: "engine", measure: engine::measure },
         Part { name: "admission", measure: admission::measure },
+        Part { name: "audit", measure: audit::measure },
         Part { name: "operator", measure: operator::measure },
         Part { name: "clusters", measure: clusters::measure },
     ]

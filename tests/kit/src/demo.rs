@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, bail};
 use portal_test_kit::cache::Cache;
-use portal_test_kit::image::{self, PORTAL_IMAGE};
+use portal_test_kit::image::{self, ALERTMANAGER_IMAGE, PORTAL_IMAGE};
 use portal_test_kit::state::State;
 use portal_test_kit::{Cluster, Size, prepare};
 
@@ -45,6 +45,7 @@ spec:
   match: {gvk: [{kind: Pod}]}
   rule: container.securityContext.privileged == true
   message: "container {{ container.name }} is privileged"
+  alert: privileged-container
 ---
 apiVersion: portal.io/v1alpha1
 kind: PortalClusterRule
@@ -79,6 +80,57 @@ spec:
   namespaceSelector: {matchLabels: {portal-demo: "true"}}
   audit: {enabled: true}
 YAML"#;
+
+/// The same, with somebody to send alerts to. Nobody answers for names in the demo's own cluster.
+const INSTANCE_WITH_ALERTS: &str = r#"kubectl apply -f - <<'YAML'
+apiVersion: portal.io/v1alpha1
+kind: PortalInstance
+metadata: {name: default}
+spec:
+  namespaceSelector: {matchLabels: {portal-demo: "true"}}
+  audit: {enabled: true}
+  sinks:
+    alertmanager: {urls: ["http://10.96.0.93:9093"]}
+YAML"#;
+
+const ALERTMANAGER: &str = r#"cat > alertmanager.yaml <<'YAML'
+apiVersion: v1
+kind: Namespace
+metadata: {name: monitoring}
+---
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: alertmanager, namespace: monitoring}
+data: {config.yml: "{route: {receiver: people}, receivers: [{name: people}]}"}
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: alertmanager, namespace: monitoring}
+spec:
+  selector: {matchLabels: {app: alertmanager}}
+  template:
+    metadata: {labels: {app: alertmanager}}
+    spec:
+      containers:
+      - name: alertmanager
+        image: IMAGE
+        imagePullPolicy: Never
+        args: ["--config.file=/config/config.yml", "--storage.path=/data", "--cluster.listen-address="]
+        readinessProbe: {httpGet: {path: /-/ready, port: 9093}, periodSeconds: 1}
+        volumeMounts: [{name: config, mountPath: /config}, {name: data, mountPath: /data}]
+      volumes: [{name: config, configMap: {name: alertmanager}}, {name: data, emptyDir: {}}]
+---
+apiVersion: v1
+kind: Service
+metadata: {name: alertmanager, namespace: monitoring}
+spec:
+  clusterIP: 10.96.0.93
+  selector: {app: alertmanager}
+  ports: [{port: 9093}]
+YAML"#;
+
+/// The alerts of audit that fire, by their labels.
+const ALERTS: &str = r#"kubectl get --raw '/api/v1/namespaces/monitoring/services/alertmanager:9093/proxy/api/v2/alerts?filter=mode="audit"' | grep -o '"labels":{[^}]*}' || echo none"#;
 
 const LOOKUP_RULE: &str = r#"cat > budgets.yaml <<'YAML'
 apiVersion: portal.io/v1alpha1
@@ -164,6 +216,7 @@ impl Stage {
         step("Starting a real Kubernetes: etcd, API server, controllers, scheduler and a node");
         let cluster = Cluster::start(Size::Full)?;
         cluster.import_image(&archive)?;
+        cluster.import_image(&image::find(cache, "alertmanager")?)?;
         let shell = Shell::new(&portal, &cluster.programs().join("kubectl"), &cluster.kubeconfig(), None)?;
         Ok(Stage { shell, image: PORTAL_IMAGE.to_owned(), cluster: Some(cluster) })
     }
@@ -224,6 +277,13 @@ impl Stage {
             if self.cluster.is_none() { Some(shell.clean_up_at_the_end(&self.image)?) } else { None };
         shell.run("kubectl create namespace portal-demo")?;
         shell.run("kubectl label namespace portal-demo portal-demo=true")?;
+        say("Somebody has made a privileged pod before there were rules:");
+        shell.run("kubectl --namespace portal-demo run old --image=acme.example/old:1.0 --privileged")?;
+        if self.cluster.is_some() {
+            say("There is an Alertmanager, as in many clusters:");
+            shell.quietly(&ALERTMANAGER.replace("IMAGE", ALERTMANAGER_IMAGE))?;
+            shell.run("kubectl apply -f alertmanager.yaml")?;
+        }
 
         step("Install: first Portal's three kinds, then the operator and what it may do");
         let began = Instant::now();
@@ -243,7 +303,7 @@ impl Stage {
             "It judges the namespaces with a label, so that this demo disturbs nobody. Without a spec it judges them all.",
         );
         let began = Instant::now();
-        shell.run(INSTANCE)?;
+        shell.run(if self.cluster.is_some() { INSTANCE_WITH_ALERTS } else { INSTANCE })?;
         shell.run("kubectl wait portal/default --for=condition=Ready --timeout=120s")?;
         let ready = began.elapsed();
         say(&format!(
@@ -309,23 +369,35 @@ impl Stage {
     /// What is in the cluster is found, told and forgotten when it is mended.
     fn audit(&self) -> anyhow::Result<()> {
         let shell = &self.shell;
-        step(
-            "What is in the cluster already is judged too, when it changes. The pod without a version was only warned of",
-        );
+        step("What is in the cluster already is judged too: the privileged pod, and the one that was only warned of");
+        shell.run("kubectl wait pcr/no-privileged --for=jsonpath='{.status.violationCount}'=1 --timeout=60s")?;
         shell.run("kubectl wait pcr/no-latest --for=jsonpath='{.status.violationCount}'=1 --timeout=60s")?;
         if self.cluster.is_some() {
-            say("A report of the namespace tells of it:");
+            say("A report of the namespace tells of both:");
             shell.run("kubectl --namespace portal-demo wait policyreport/portal-default --for=create --timeout=60s")?;
+            let report = "kubectl --namespace portal-demo get polr";
+            for outcome in ["fail", "warn"] {
+                self.wait_until(&format!("{report} portal-default -o jsonpath='{{.summary.{outcome}}}'"), |count| {
+                    count == "1"
+                })?;
+            }
+            shell.run(report)?;
             shell.shows(
-                r#"kubectl --namespace portal-demo get policyreports -o jsonpath='{range .items[*].results[*]}{.result} {.policy} {.resources[0].kind}/{.resources[0].name}: {.message}{"\n"}{end}'"#,
-                "warn no-latest Pod/latest: image acme.example/web has no version",
+                r#"kubectl --namespace portal-demo get polr -o jsonpath='{range .items[*].results[*]}{.result} {.policy} {.resources[0].kind}/{.resources[0].name}: {.message}{"\n"}{end}' | sort"#,
+                "fail no-privileged Pod/old: container old is privileged\nwarn no-latest Pod/latest: image acme.example/web has no version",
             )?;
+            say("The rule of the first has an alert, and Alertmanager notifies people of it:");
+            self.wait_until(ALERTS, |alerts| alerts.contains("privileged-container"))?;
+            shell.shows(ALERTS, "privileged-container")?;
         }
-        say("The pod goes, and what was told of it goes too:");
-        shell.run("kubectl --namespace portal-demo delete pod latest --now")?;
+        say("The pods go, and what was told of them goes too:");
+        shell.run("kubectl --namespace portal-demo delete pod old latest --now")?;
         if self.cluster.is_some() {
             shell.run("kubectl --namespace portal-demo wait policyreport/portal-default --for=delete --timeout=60s")?;
+            self.wait_until(ALERTS, |alerts| alerts == "none\n")?;
+            shell.shows(ALERTS, "none")?;
         }
+        shell.run("kubectl wait pcr/no-privileged --for=jsonpath='{.status.violationCount}'=0 --timeout=60s")?;
         shell.run("kubectl wait pcr/no-latest --for=jsonpath='{.status.violationCount}'=0 --timeout=60s")
     }
 
@@ -363,7 +435,22 @@ impl Stage {
         shell.shows(may, "yes")?;
         let create =
             "kubectl --namespace portal-demo create deployment web --image=acme.example/web:1.4 --dry-run=server";
-        shell.shows(create, "no PodDisruptionBudget in namespace portal-demo")
+        shell.shows(create, "no PodDisruptionBudget in namespace portal-demo")?;
+        step("What is found follows what rules look up: a Deployment violates the rule, until there is a budget");
+        let counts = |count: u8| {
+            format!(
+                "kubectl wait pcr/budget-per-deployment --for=jsonpath='{{.status.violationCount}}'={count} --timeout=60s"
+            )
+        };
+        shell.run("kubectl --namespace portal-demo create deployment web --image=acme.example/web:1.4 --replicas=0")?;
+        shell.run(&counts(1))?;
+        shell.run(
+            "kubectl --namespace portal-demo create poddisruptionbudget web --selector=app=web --min-available=1",
+        )?;
+        shell.run(&counts(0))?;
+        say("The budget goes, and the Deployment is found again, though nobody has touched it:");
+        shell.run("kubectl --namespace portal-demo delete poddisruptionbudget web")?;
+        shell.run(&counts(1))
     }
 
     fn widgets(&self) -> anyhow::Result<()> {
@@ -427,7 +514,8 @@ impl Stage {
         say("The cluster is free: what was refused is let in. Nothing of the instance is left, and the rules are:");
         shell.run("kubectl --namespace portal-demo run shell --image=acme.example/shell:1.0 --privileged")?;
         let left = "kubectl get validatingwebhookconfigurations,clusterroles,deployments,services,secrets,pods --all-namespaces --selector portal.io/instance=default";
-        self.wait_until_empty(left)?;
+        // Pods take a moment to end.
+        self.wait_until(&format!("{left} --output name"), str::is_empty)?;
         shell.shows(left, "No resources found")?;
         shell.run("kubectl get pcr")?;
         Ok(answers)
@@ -443,16 +531,19 @@ impl Stage {
         shell.run("kubectl delete namespace portal-demo")
     }
 
-    /// Waits until a command that lists objects finds none: pods take a moment to end.
-    fn wait_until_empty(&self, list: &str) -> anyhow::Result<()> {
+    /// Waits until a command prints what it should.
+    fn wait_until(&self, command: &str, is_so: impl Fn(&str) -> bool) -> anyhow::Result<()> {
         let deadline = Instant::now() + Duration::from_secs(60);
-        while !self.shell.quietly(&format!("{list} --output name"))?.is_empty() {
+        loop {
+            let printed = self.shell.quietly(command)?;
+            if is_so(&printed) {
+                return Ok(());
+            }
             if Instant::now() > deadline {
-                bail!("a minute after the instance was deleted, `{list}` still finds something");
+                bail!("a minute later, `{command}` still prints {printed:?}");
             }
             std::thread::sleep(Duration::from_millis(500));
         }
-        Ok(())
     }
 }
 
@@ -468,7 +559,7 @@ impl std::fmt::Display for Tour {
         )?;
         writeln!(
             formatter,
-            "  a pod refused, a pod warned of, a Deployment told at once, a violation found and reported,\n  a typo shown with its place, a right that came with a rule, a rule that waited for its kind"
+            "  a pod refused, a pod warned of, a Deployment told at once, violations found, reported, alerted and cleared,\n  a Deployment that follows its budget, a typo shown with its place, a right that came with a rule, a rule that waited for its kind"
         )?;
         writeln!(
             formatter,

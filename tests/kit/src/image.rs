@@ -32,6 +32,9 @@ pub const DOCUMENTED_IMAGE: &str = "registry.example/portal:v1";
 /// The image of the program that plays servers and clients in tests.
 pub const RESPONDER_IMAGE: &str = "localhost/portal-responder:test";
 
+/// The image of the real Alertmanager.
+pub const ALERTMANAGER_IMAGE: &str = "localhost/portal-alertmanager:test";
+
 /// The archive of an image. An error tells how to build it.
 pub fn find(cache: &Cache, name: &str) -> anyhow::Result<PathBuf> {
     let path = archive(cache, name)?;

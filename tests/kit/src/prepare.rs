@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use crate::cache::Cache;
 use crate::components::PAUSE_IMAGE;
-use crate::image::{Image, PORTAL_IMAGE, RESPONDER_IMAGE};
+use crate::image::{ALERTMANAGER_IMAGE, Image, PORTAL_IMAGE, RESPONDER_IMAGE};
 use crate::kubernetes::{self, Version};
 use crate::node;
 use crate::state::Size;
@@ -22,13 +22,17 @@ pub fn prepare(cache: &Cache, size: Size) -> anyhow::Result<()> {
     }
     kubernetes::program(cache, &crate::repository(), &Version::chosen()?)?.build(cache)?;
     oracles(cache)?;
-    crate::alertmanager().build(cache)?;
+    let alertmanager = crate::alertmanager().build(cache)?;
     let responder = crate::responder().build(cache)?;
     if size == Size::Full {
-        let folder = crate::repository().join("tests/responder");
-        let images = [("pause", PAUSE_IMAGE, "pause.Dockerfile"), ("responder", RESPONDER_IMAGE, "Dockerfile")];
-        for (name, tag, dockerfile) in images {
-            Image { name, tag, dockerfile: &folder.join(dockerfile), program: &responder }.build(cache)?;
+        let folder = crate::repository().join("tests");
+        let images = [
+            ("pause", PAUSE_IMAGE, "responder/pause.Dockerfile", &responder),
+            ("responder", RESPONDER_IMAGE, "responder/Dockerfile", &responder),
+            ("alertmanager", ALERTMANAGER_IMAGE, "alertmanager/Dockerfile", &alertmanager),
+        ];
+        for (name, tag, dockerfile, program) in images {
+            Image { name, tag, dockerfile: &folder.join(dockerfile), program }.build(cache)?;
         }
     }
     Ok(())

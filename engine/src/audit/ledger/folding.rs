@@ -2,8 +2,10 @@
 
 use std::collections::HashSet;
 use std::hash::BuildHasher as _;
+use std::sync::Arc;
 
 use jiff::Timestamp;
+use portal_core::rule::{JudgedKind, Rule};
 
 use super::{
     Found, Ledger, Record, RecordNo, RuleNo, Source,
@@ -12,7 +14,7 @@ use super::{
 };
 use crate::{
     cache::moment::split,
-    findings::{Finding, Offender},
+    findings::{Finding, Offender, Pass},
 };
 
 impl Ledger {
@@ -40,11 +42,24 @@ impl Ledger {
         true
     }
 
+    /// Notes whether an object meets a rule, if anybody is told. Returns whether there is something to tell: the rule may be another version.
+    pub(super) fn set_pass(&mut self, number: RecordNo, rule: RuleNo, is_met: bool, now: Timestamp) -> bool {
+        let Some(record) = self.records[number as usize].as_mut().filter(|_| self.tells_passes) else { return false };
+        let place = record.passes.binary_search_by_key(&rule, |(known, _)| *known);
+        match (place, is_met) {
+            (Err(place), true) => record.passes.insert(place, (rule, now)),
+            (Ok(place), false) => _ = record.passes.remove(place),
+            _ => {}
+        }
+        is_met || place.is_ok()
+    }
+
     pub(super) fn drop_findings(&mut self, number: RecordNo, is_gone: impl Fn(RuleNo) -> bool) {
         let Some(record) = &mut self.records[number as usize] else { return };
-        let before = record.findings.len();
+        let before = record.findings.len() + record.passes.len();
         record.findings.retain(|found| !is_gone(found.rule));
-        if record.findings.len() < before {
+        record.passes.retain(|(rule, _)| !is_gone(*rule));
+        if record.findings.len() + record.passes.len() < before {
             self.show_all(number);
         }
     }
@@ -99,7 +114,15 @@ impl Ledger {
             .filter(|found| !self.is_folded(record, found))
             .map(|found| found.finding.clone())
             .collect();
-        let offender = (!findings.is_empty()).then(|| {
+        let owner = self.owner(record);
+        let passes = record.passes.iter().filter_map(|(number, since)| {
+            let Known { rule, .. } = self.rules.get(*number)?;
+            // What is made by something that the rule was asked about, or will be, is told of there.
+            let is_told = |owner: &Record| self.makes_pods(rule, owner) && owner.is_judged_by(*number);
+            (!owner.is_some_and(is_told)).then(|| Pass { rule: Arc::clone(rule), since: *since })
+        });
+        let passes: Vec<Pass> = passes.collect();
+        let offender = (!findings.is_empty() || !passes.is_empty()).then(|| {
             let Source { kind, version, .. } = &self.sources[usize::from(record.source)];
             let (namespace, name) = split(&record.name);
             Offender {
@@ -109,6 +132,7 @@ impl Ledger {
                 namespace: Some(namespace.to_owned()).filter(|namespace| !namespace.is_empty()),
                 name: name.to_owned(),
                 findings,
+                passes,
             }
         });
         let id = match (record.offender, &offender) {
@@ -127,22 +151,17 @@ impl Ledger {
     /// templates long after they were mended.
     fn is_folded(&self, record: &Record, found: &Found) -> bool {
         let Some(Known { rule, .. }) = self.rules.get(found.rule) else { return false };
-        let is_expanded = |record: &Record| {
-            let kind = &self.sources[usize::from(record.source)].kind;
-            rule.judged
-                .iter()
-                .any(|judged| judged.expanded && (&judged.kind.group, &judged.kind.kind) == (&kind.group, &kind.kind))
-        };
+        let is_expanded = |record: &Record| self.judged_as(rule, record).is_some_and(|judged| judged.expanded);
         let mut child = record;
         // Nothing in Kubernetes makes longer chains, and owners may name each other in a circle.
         for _ in 0..8 {
-            let Some(owner) = self.owner(child).filter(|owner| is_expanded(owner)) else { return false };
+            let Some(owner) = self.owner(child).filter(|owner| self.makes_pods(rule, owner)) else { return false };
             if is_expanded(record) {
                 return true;
             }
             let is_same =
                 |other: &&Found| other.rule == found.rule && other.finding.container == found.finding.container;
-            if self.owner(owner).filter(|next| is_expanded(next)).is_none()
+            if self.owner(owner).filter(|next| self.makes_pods(rule, next)).is_none()
                 && owner.findings.iter().any(|other| is_same(&other))
             {
                 return true;
@@ -152,9 +171,29 @@ impl Ledger {
         false
     }
 
+    /// Whether a rule about pods judges the template of an object. It may name some of what makes pods, such as a Deployment.
+    fn makes_pods(&self, rule: &Rule, record: &Record) -> bool {
+        rule.judged.iter().any(|judged| judged.expanded)
+            && self.judged_as(rule, record).is_some_and(JudgedKind::makes_pods)
+    }
+
+    fn judged_as<'rule>(&self, rule: &'rule Rule, record: &Record) -> Option<&'rule JudgedKind> {
+        let kind = &self.sources[usize::from(record.source)].kind;
+        rule.judged.iter().find(|judged| (&judged.kind.group, &judged.kind.kind) == (&kind.group, &kind.kind))
+    }
+
     fn owner(&self, record: &Record) -> Option<&Record> {
         let uid = owner_of(&record.object)?;
         let number = self.by_uid.get(&self.hashes.hash_one(uid))?;
         self.records[*number as usize].as_ref().filter(|owner| uid_of(&owner.object) == uid)
+    }
+}
+
+impl Record {
+    /// Whether a rule was asked about it, or may be. Known only if the board is told what rules are met.
+    fn is_judged_by(&self, rule: RuleNo) -> bool {
+        self.judged.is_none()
+            || self.passes.iter().any(|(met, _)| *met == rule)
+            || self.findings.iter().any(|found| found.rule == rule)
     }
 }

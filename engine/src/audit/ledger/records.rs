@@ -68,6 +68,7 @@ impl Ledger {
             pending: Vec::new(),
             waits_since: Some(now),
             findings: Vec::new(),
+            passes: Vec::new(),
             heard: Vec::new(),
             offender: None,
             owner: None,
@@ -113,6 +114,7 @@ impl Ledger {
         }
         self.dependents.forget(number);
         self.forget_failures(number);
+        self.retries.forget(number);
         self.sources[usize::from(record.source)].records.remove(&record.name);
         let uid = self.hashes.hash_one(uid_of(&record.object));
         if self.by_uid.get(&uid) == Some(&number) {

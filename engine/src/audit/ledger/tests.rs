@@ -4,6 +4,7 @@ pub(crate) mod histories;
 mod outcomes;
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
@@ -29,7 +30,7 @@ use super::{Judged, Ledger};
 use crate::{
     audit::{budget::Allowance, judge::Judge},
     cache::{changes::Place, fresh::Fresh, keeper::Caches, store::Store},
-    findings::Board,
+    findings::{Board, Offender, Outlet},
     metrics::EngineMetrics,
     tally::Tallies,
     testing::api::ApiServer,
@@ -98,6 +99,11 @@ impl Scene {
             settles_by_itself: true,
             in_hand: Vec::new(),
         }
+    }
+
+    /// From here on, fresh reads are answered by another API server.
+    fn ask(&mut self, api_server: &ApiServer) {
+        self.judge.fresh = Fresh::new(api_server.client(), self.metrics.clone());
     }
 
     /// Puts rules in force.
@@ -202,7 +208,7 @@ impl Scene {
     /// A worker hands a job back.
     pub(crate) fn end(&mut self, place: usize) {
         let InHand(job, judged) = self.in_hand.swap_remove(place);
-        self.ledger.finish(job, judged, Timestamp::UNIX_EPOCH);
+        self.ledger.finish(job, judged, Timestamp::UNIX_EPOCH, self.now);
     }
 
     /// Lets workers come to the end of everything, that included which has to wait.
@@ -353,6 +359,60 @@ async fn pods_fold_under_what_made_them() {
 }
 
 #[tokio::test]
+async fn pods_fold_under_what_made_them_also_if_the_rule_names_it() {
+    let mut scene = Scene::new(generous(), Selector::default());
+    scene.rules(&PRIVILEGED.replace("[{kind: Pod}]", "[{kind: Pod}, {group: apps, kind: Deployment}]"));
+    let told = "no-privileged Deployment shop/web/app: container app is privileged\n";
+    scene.apply(controller("Deployment", "shop", "web", None, true));
+    scene.apply(controller("ReplicaSet", "shop", "web-1", Some("Deployment-shop-web"), true));
+    scene.apply(pod("shop", "web-1-a", Some("ReplicaSet-shop-web-1"), true));
+    scene.quiet();
+    assert_eq!(scene.shown(), told);
+    // The Deployment was mended, and keeps the ReplicaSet for a way back.
+    scene.apply(controller("Deployment", "shop", "web", None, false));
+    scene.delete("Pod", Some("shop"), "web-1-a");
+    scene.quiet();
+    assert_eq!(scene.shown(), "");
+}
+
+#[tokio::test]
+async fn what_rules_are_met_is_told_to_whoever_wants_to_know() {
+    let mut scene = Scene::new(generous(), Selector::default());
+    scene.ledger = Ledger::new(scene.board.clone(), 10_000, generous()).telling_passes();
+    let (mut all, mut wrong) = (scene.board.outlet_with_passes(), scene.board.outlet());
+    let mut told = |scene: &mut Scene| {
+        scene.quiet();
+        let told = |outlet: &mut Outlet| {
+            let changes = outlet.take().into_iter().map(|(_, offender)| match offender.as_deref() {
+                Some(Offender { kind, name, findings, passes, .. }) => format!("{kind} {name} {findings:?} {passes:?}"),
+                None => "nothing".to_owned(),
+            });
+            changes.collect::<Vec<_>>()
+        };
+        (told(&mut all), told(&mut wrong))
+    };
+    scene.rules(&format!("{PRIVILEGED}---\nname: other\nmatch: {{gvk: [{{kind: Pod}}]}}\nrule: spec.hostPID\n"));
+    let nothing = Vec::<String>::new();
+    scene.apply(controller("Deployment", "shop", "web", None, false));
+    let both = "Deployment web [] [no-privileged, other]";
+    assert_eq!(told(&mut scene), (vec![both.to_owned()], nothing.clone()));
+    // Of what it makes it is told there.
+    scene.apply(controller("ReplicaSet", "shop", "web-1", Some("Deployment-shop-web"), false));
+    scene.apply(pod("shop", "web-1-a", Some("ReplicaSet-shop-web-1"), false));
+    assert_eq!(told(&mut scene), (nothing.clone(), nothing.clone()));
+    scene.apply(controller("Deployment", "shop", "web", None, true));
+    let bad = r#"Deployment web [no-privileged Some("app") false "container app is privileged"]"#;
+    assert_eq!(told(&mut scene), (vec![format!("{bad} [other]")], vec![format!("{bad} [other]")]));
+    // A rule that is not asked any more is not met.
+    scene.rules(PRIVILEGED);
+    assert_eq!(told(&mut scene), (vec![format!("{bad} []")], nothing));
+    scene.apply(controller("Deployment", "shop", "web", None, false));
+    let met = "Deployment web [] [no-privileged]".to_owned();
+    assert_eq!(told(&mut scene), (vec![met], vec!["nothing".to_owned()]));
+    assert!(scene.board.offenders().is_empty() && scene.board.counts().is_empty());
+}
+
+#[tokio::test]
 async fn only_the_namespaces_that_are_served_are_judged() {
     let namespace = |name: &str, team: &str| serde_json::json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "uid": name, "labels": {"team": team}}});
     let selector = k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector {
@@ -399,6 +459,50 @@ message: odd
     scene.apply(map("hot", true));
     scene.quiet();
     assert_eq!(scene.shown(), "even ConfigMap shop/judged: odd\n");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_fresh_read_that_fails_is_tried_again_until_it_is_answered() {
+    let is_well = Arc::new(AtomicBool::new(false));
+    let answers = Arc::clone(&is_well);
+    let api_server = ApiServer::new(move |_| match answers.load(Ordering::Relaxed) {
+        true => (200, r#"{"metadata": {}, "items": []}"#.to_owned()),
+        false => (500, r#"{"code": 500, "message": "not now"}"#.to_owned()),
+    });
+    let mut scene = Scene::new(generous(), Selector::default());
+    scene.ask(&api_server);
+    scene.rules(
+        "
+name: has-budget
+match: {gvk: [{kind: ConfigMap}]}
+rule: len(consistentCluster.poddisruptionbudgets.list(metadata.namespace)) == 0
+message: no budget
+",
+    );
+    // Judging waits for the answers of the API server, which this test must not.
+    tokio::task::block_in_place(|| {
+        let object = serde_json::json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "one", "namespace": "shop", "uid": "one"}});
+        scene.apply(object);
+        let judge = |scene: &mut Scene| {
+            let is_asked = scene.begin();
+            (0..scene.in_hand.len()).for_each(|_| scene.end(0));
+            is_asked
+        };
+        assert!(judge(&mut scene));
+        assert!(scene.shown().starts_with("has-budget! ConfigMap shop/one"), "{}", scene.shown());
+        // Nothing is asked before its time, and everything is judged nevertheless.
+        assert!(!judge(&mut scene) && *scene.board.is_complete().borrow());
+        for _ in 0..3 {
+            scene.now = scene.ledger.next_wake().expect("it is tried again");
+            assert!(judge(&mut scene));
+        }
+        assert_eq!(api_server.asked().len(), 4);
+        is_well.store(true, Ordering::Relaxed);
+        scene.now = scene.ledger.next_wake().expect("it is tried again");
+        assert!(judge(&mut scene));
+        assert_eq!(scene.shown(), "has-budget ConfigMap shop/one: no budget\n");
+        assert_eq!(scene.ledger.next_wake(), None);
+    });
 }
 
 #[tokio::test]

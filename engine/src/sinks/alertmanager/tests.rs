@@ -40,6 +40,7 @@ pub(super) fn pod(namespace: &str, name: &str, findings: Vec<Finding>) -> Offend
         namespace: Some(namespace.to_owned()),
         name: name.to_owned(),
         findings,
+        passes: Vec::new(),
     }
 }
 

@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 use super::{
     model::{Api, Metadata, Owner, Report, ReportResult, ResultId, Summary, Time},
-    results::{SOURCE, ids, length, outcomes, results, slot},
+    results::{PASS, SOURCE, ids, length, outcomes, results, slot},
 };
 use crate::{
     findings::{Offender, OffenderId},
@@ -40,7 +40,8 @@ pub(super) const LEFT_OUT: &str = "portal.io/results-left-out";
 /// How large the results of a report may be.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Sizes {
-    /// Beyond this, a namespace has more reports, as long as there can be more.
+    /// Beyond this, a namespace has more reports, as long as there can be more. What meets rules is told up to here alone: it must not fill
+    /// the cluster's storage, nor take the place of what is wrong.
     pub(super) split: usize,
     /// Never more than this. What goes beyond is counted and not told.
     pub(super) most: usize,
@@ -464,6 +465,7 @@ impl Layout {
     /// A report as it should be, unless there should be none.
     fn write(&self, group: &Group, key: &Key) -> Option<Writing> {
         let (mut told, mut summary, mut left_out, mut size) = (Vec::new(), Summary::default(), 0, 0);
+        let mut passes = Vec::new();
         for (_, object) in group.range(key.level.slots(key.shard)) {
             let results = match &object.what {
                 What::Offender(offender) => {
@@ -479,12 +481,24 @@ impl Layout {
             };
             for result in results {
                 summary.count(&result.result);
+                if result.result == PASS {
+                    passes.push(result);
+                    continue;
+                }
                 size += length(&result) + 1;
                 if size > self.sizes.most {
                     left_out += 1;
                 } else {
                     told.push(result);
                 }
+            }
+        }
+        for result in passes {
+            size += length(&result) + 1;
+            if size > self.sizes.split {
+                left_out += 1;
+            } else {
+                told.push(result);
             }
         }
         if told.is_empty() && left_out == 0 {

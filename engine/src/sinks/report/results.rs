@@ -3,11 +3,13 @@
 use std::collections::BTreeMap;
 use std::io;
 
+use jiff::Timestamp;
+use portal_core::rule::Rule;
 use portal_crds::{EnforcementAction, Severity};
 
 use super::model::{RESULT_ID, Reference, ReportResult, ResultId, Time, Word};
 use crate::{
-    findings::{Finding, Offender},
+    findings::{Finding, Offender, Pass},
     outcomes::{Found, Order, Outcome, RuleOutcome},
 };
 
@@ -23,8 +25,14 @@ const RULE_VERSION: &str = "ruleVersion";
 const MESSAGE_LENGTH: usize = 2048;
 const SAW_LENGTH: usize = 1024;
 
+/// The message of an object that meets a rule.
+const MET: &str = "The rule is met.";
+
 /// How long the name of a container may be that is told as it is. The API server allows 63 in a pod; of custom kinds nobody knows.
 const CONTAINER_LENGTH: usize = 253;
+
+/// What is said of an object that meets a rule.
+pub(super) const PASS: &str = "pass";
 
 /// The results of an object, always in the same order: replicas may have their rules in another one.
 pub(super) fn results(offender: &Offender, instance: &str) -> Vec<ReportResult> {
@@ -33,7 +41,10 @@ pub(super) fn results(offender: &Offender, instance: &str) -> Vec<ReportResult> 
     findings.sort_by_cached_key(key);
     // Two of one identity could not be told apart by anybody.
     findings.dedup_by_key(|finding| key(finding));
-    findings.into_iter().map(|finding| result(offender, finding, instance)).collect()
+    let mut passes: Vec<&Pass> = offender.passes.iter().collect();
+    passes.sort_by(|one, other| one.rule.id.cmp(&other.rule.id));
+    let passes = passes.into_iter().map(|pass| met(offender, pass, instance));
+    findings.into_iter().map(|finding| result(offender, finding, instance)).chain(passes).collect()
 }
 
 fn result(offender: &Offender, finding: &Finding, instance: &str) -> ReportResult {
@@ -43,18 +54,9 @@ fn result(offender: &Offender, finding: &Finding, instance: &str) -> ReportResul
         (false, EnforcementAction::Deny | EnforcementAction::Dryrun) => "fail",
         (false, EnforcementAction::Warn) => "warn",
     };
-    let is_dryrun = rule.enforcement == EnforcementAction::Dryrun;
-    let severity = match rule.severity {
-        Severity::Critical => "critical",
-        Severity::High => "high",
-        Severity::Medium => "medium",
-        Severity::Low => "low",
-        Severity::Info => "info",
-    };
-    let mut properties = BTreeMap::new();
-    let mut property = |name: &'static str, value: String| _ = properties.insert(Word::Borrowed(name), value);
-    property(RESULT_ID, format!("{:032x}", id(instance, offender, finding)));
-    property("instance", instance.to_owned());
+    let mut told = of_rule(offender, rule, instance, id(instance, offender, finding), outcome, *since);
+    told.message = short(message, MESSAGE_LENGTH);
+    let mut property = |name: &'static str, value: String| _ = told.properties.insert(Word::Borrowed(name), value);
     if let Some(container) = container {
         property("container", short(container, CONTAINER_LENGTH));
     }
@@ -65,6 +67,36 @@ fn result(offender: &Offender, finding: &Finding, instance: &str) -> ReportResul
         property(MODE, ADMISSION.to_owned());
         property(RULE_VERSION, rule.version.clone());
     }
+    told
+}
+
+/// That an object meets a rule, with all its containers.
+fn met(offender: &Offender, Pass { rule, since }: &Pass, instance: &str) -> ReportResult {
+    let id = id_of(instance, offender, rule, None, PASS);
+    ReportResult { message: MET.to_owned(), ..of_rule(offender, rule, instance, id, PASS, *since) }
+}
+
+/// What does not depend on what was found.
+fn of_rule(
+    offender: &Offender,
+    rule: &Rule,
+    instance: &str,
+    id: ResultId,
+    outcome: &'static str,
+    since: Timestamp,
+) -> ReportResult {
+    let is_dryrun = rule.enforcement == EnforcementAction::Dryrun;
+    let severity = match rule.severity {
+        Severity::Critical => "critical",
+        Severity::High => "high",
+        Severity::Medium => "medium",
+        Severity::Low => "low",
+        Severity::Info => "info",
+    };
+    let mut properties = BTreeMap::new();
+    let mut property = |name: &'static str, value: String| _ = properties.insert(Word::Borrowed(name), value);
+    property(RESULT_ID, format!("{id:032x}"));
+    property("instance", instance.to_owned());
     if is_dryrun {
         property("enforcementAction", "dryrun".to_owned());
     }
@@ -83,7 +115,7 @@ fn result(offender: &Offender, finding: &Finding, instance: &str) -> ReportResul
             name: offender.name.clone(),
             uid: offender.uid.clone(),
         }],
-        message: short(message, MESSAGE_LENGTH),
+        message: String::new(),
         properties,
     }
 }
@@ -118,19 +150,25 @@ pub(super) fn outcomes(results: &[ReportResult]) -> Vec<Outcome> {
 /// What tells the result of a finding from others, in every process and every release. That a rule could not say is another result
 /// than that it is violated.
 fn id(instance: &str, offender: &Offender, finding: &Finding) -> ResultId {
+    let what = if finding.is_failure { "error" } else { "violation" };
+    id_of(instance, offender, &finding.rule, finding.container.as_deref(), what)
+}
+
+fn id_of(instance: &str, offender: &Offender, rule: &Rule, container: Option<&str>, what: &str) -> ResultId {
     let mut hash = Fnv::default();
     hash.text(instance);
-    hash.text(&finding.rule.id.to_string());
+    hash.text(&rule.id.to_string());
     hash.text(&offender.uid);
-    hash.text(finding.container.as_deref().unwrap_or_default());
-    hash.text(if finding.container.is_some() { "container" } else { "object" });
-    hash.text(if finding.is_failure { "error" } else { "violation" });
+    hash.text(container.unwrap_or_default());
+    hash.text(if container.is_some() { "container" } else { "object" });
+    hash.text(what);
     hash.0
 }
 
 /// The ids of the results of an object.
 pub(super) fn ids(offender: &Offender, instance: &str) -> impl Iterator<Item = ResultId> {
-    offender.findings.iter().map(move |finding| id(instance, offender, finding))
+    let passes = offender.passes.iter().map(move |pass| id_of(instance, offender, &pass.rule, None, PASS));
+    offender.findings.iter().map(move |finding| id(instance, offender, finding)).chain(passes)
 }
 
 /// The slot that an object has for ever: all that is told of it is in the report of this slot. Reports that hold more slots hold
@@ -193,6 +231,7 @@ pub(super) fn length(value: &impl serde::Serialize) -> usize {
 #[cfg(test)]
 mod tests {
     use std::collections::HashSet;
+    use std::sync::Arc;
 
     use expect_test::expect;
 
@@ -245,6 +284,53 @@ mod tests {
             }"#]]
         .assert_eq(&serde_json::to_string_pretty(&told[1]).unwrap());
         assert_eq!(told[2].properties["enforcementAction"], "dryrun");
+    }
+
+    #[test]
+    fn an_object_that_meets_a_rule_has_a_result_of_its_own() {
+        let rules = rules(&[("deny", "deny"), ("dry", "dryrun")]);
+        let mut offender = offender("u1", Some("shop"), &[(&rules["deny"], "is privileged")]);
+        let since = offender.findings[0].since;
+        offender.passes = vec![Pass { rule: Arc::clone(&rules["dry"]), since }];
+        let told = results(&offender, "stable");
+        let outcomes: Vec<_> = told.iter().map(|result| (&*result.policy, &*result.result, result.scored)).collect();
+        assert_eq!(outcomes, [("deny", "fail", true), ("dry", "pass", false)]);
+        let (told_ids, ids): (Vec<_>, Vec<_>) =
+            (told.iter().filter_map(ReportResult::id).collect(), ids(&offender, "stable").collect());
+        assert_eq!(told_ids, ids);
+        // It is another result than that it is violated.
+        let mut violated = offender.clone();
+        violated.findings[0].rule = Arc::clone(&rules["dry"]);
+        assert_ne!(results(&violated, "stable")[0].id(), told[1].id());
+        expect![[r#"
+            {
+              "source": "portal",
+              "policy": "dry",
+              "category": "Pod Security",
+              "severity": "high",
+              "timestamp": {
+                "seconds": 1700000000,
+                "nanos": 0
+              },
+              "result": "pass",
+              "scored": false,
+              "resources": [
+                {
+                  "apiVersion": "v1",
+                  "kind": "Pod",
+                  "namespace": "shop",
+                  "name": "u1",
+                  "uid": "u1"
+                }
+              ],
+              "message": "The rule is met.",
+              "properties": {
+                "enforcementAction": "dryrun",
+                "instance": "stable",
+                "resultID": "102d76367acdcdff07d9354df096dd57"
+              }
+            }"#]]
+        .assert_eq(&serde_json::to_string_pretty(&told[1]).unwrap());
     }
 
     #[test]

@@ -50,5 +50,6 @@ pub(super) fn offender(uid: &str, namespace: Option<&str>, findings: &[(&Arc<Rul
         namespace: namespace.map(str::to_owned),
         name: uid.to_owned(),
         findings: findings.iter().map(finding).collect(),
+        passes: Vec::new(),
     }
 }

@@ -145,8 +145,7 @@ impl Compiler<'_> {
     /// Says that a rule for pods passes over what makes them, because it reads the pod itself.
     pub(super) fn warn_of_controllers(&mut self, facts: &Facts, schema: &Schema, judged: &[JudgedKind]) {
         let matching = &self.spec.matching;
-        let names_makers =
-            judged.iter().any(|judged| judged.template.as_ref().is_some_and(|template| !template.is_pod()));
+        let names_makers = judged.iter().any(JudgedKind::makes_pods);
         // What is connected to or goes is a pod that is there, and what a subresource gets need not be a pod.
         let is_made = matching.subresources.is_empty()
             && matching.operations.iter().any(|operation| matches!(operation, Operation::Create | Operation::Update));

@@ -8,7 +8,7 @@ use portal_test_kit::share;
 
 use super::super::testing::{offender, rules};
 use super::*;
-use crate::findings::Board;
+use crate::findings::{Board, Pass};
 
 /// What a cluster stores, by namespace and name.
 #[derive(Default)]
@@ -125,7 +125,7 @@ fn about(api: Api) -> About {
 const SMALL: Sizes = Sizes { split: 4_000, most: 12_000 };
 
 fn follow(layout: &mut Layout, board: &Board) {
-    for (id, offender) in board.outlet().take() {
+    for (id, offender) in board.outlet_with_passes().take() {
         layout.put(id, offender);
     }
 }
@@ -148,7 +148,12 @@ fn random_offender(
     let mut all: Vec<&Arc<Rule>> = rules.values().collect();
     all.sort_by(|one, other| one.id.cmp(&other.id));
     random.shuffle(&mut all);
-    all.truncate(random.usize(1..=all.len()));
+    // Of some objects it is said as well which rules they meet, and of some of these nothing else.
+    let tells_passes = random.bool();
+    let violated = random.usize(usize::from(!tells_passes)..=all.len());
+    let since = "2023-11-14T22:13:20Z".parse().unwrap();
+    let passes = all.split_off(violated).into_iter().filter(|_| tells_passes);
+    let passes: Vec<Pass> = passes.map(|rule| Pass { rule: Arc::clone(rule), since }).collect();
     let messages: Vec<String> = all.iter().map(|_| "m".repeat(random.usize(0..200))).collect();
     let findings: Vec<(&Arc<Rule>, &str)> = all.into_iter().zip(messages.iter().map(String::as_str)).collect();
     let mut offender = offender(uid, namespace, &findings);
@@ -156,6 +161,7 @@ fn random_offender(
         finding.is_failure = random.u8(..8) == 0;
         finding.container = (random.u8(..3) == 0).then(|| "app".to_owned());
     }
+    offender.passes = passes;
     offender
 }
 
@@ -288,7 +294,7 @@ fn history(seed: u64, rules: &HashMap<String, Arc<Rule>>) {
 
 fn fresh() -> (Board, crate::findings::Outlet) {
     let board = Board::default();
-    let outlet = board.outlet();
+    let outlet = board.outlet_with_passes();
     (board, outlet)
 }
 
@@ -313,6 +319,42 @@ fn with_objects(count: u64, sizes: Sizes) -> (Layout, HashMap<String, Arc<Rule>>
         layout.put(id, Some(Arc::new(offender)));
     }
     (layout, rules)
+}
+
+#[test]
+fn what_meets_rules_has_the_room_that_is_left_and_is_counted_beyond() {
+    let rules = rules(&[("a", "deny"), ("b", "warn")]);
+    let sizes = Sizes { split: 6_000, most: 60_000 };
+    let (mut layout, mut cluster) = (Layout::new(about(Api::PolicyReport), sizes), Cluster::default());
+    // In one slot, so that there cannot be more reports than one in the end.
+    let uids: Vec<String> = (0..).map(|id| format!("object-{id}")).filter(|uid| slot(uid) == 7).take(60).collect();
+    for (id, uid) in uids.iter().enumerate() {
+        let mut offender = offender(uid, Some("shop"), &[(&rules["a"], "m")]);
+        let since = offender.findings[0].since;
+        offender.passes = vec![Pass { rule: Arc::clone(&rules["b"]), since }];
+        if id >= 8 {
+            offender.findings.clear();
+        }
+        layout.put(id as u64, Some(Arc::new(offender)));
+    }
+    cluster.settle(&mut layout);
+    assert_eq!(cluster.names(), ["portal-stable.256-007"]);
+    let report = cluster.listed().remove(0);
+    let Summary { pass, fail, .. } = report.summary;
+    assert_eq!((pass, fail), (60, 8));
+    let told = |outcome: &str| report.results.iter().filter(|result| result.result == outcome).count();
+    // All that is wrong is told, and of the rest as much as fits.
+    assert_eq!(told("fail"), 8);
+    assert!((1..52).contains(&told("pass")), "{}", told("pass"));
+    assert!(length(&report.results) <= sizes.split + 2, "{}", length(&report.results));
+    assert_eq!(report.metadata.annotations[LEFT_OUT], (60 - told("pass")).to_string());
+    // What is wrong takes their place.
+    for (id, uid) in uids.iter().enumerate() {
+        layout.put(id as u64, Some(Arc::new(offender(uid, Some("shop"), &[(&rules["a"], "m")]))));
+    }
+    cluster.settle(&mut layout);
+    let report = cluster.listed().remove(0);
+    assert_eq!((report.results.len(), report.summary.fail, report.metadata.annotations.len()), (60, 60, 0));
 }
 
 #[test]

@@ -33,7 +33,11 @@ impl Reports {
 
 impl Reporter {
     pub(crate) fn new(board: &Board) -> Reporter {
-        Reporter { layout: Layout::new(about(Api::PolicyReport), SMALL), outlet: board.outlet(), is_settled: false }
+        Reporter {
+            layout: Layout::new(about(Api::PolicyReport), SMALL),
+            outlet: board.outlet_with_passes(),
+            is_settled: false,
+        }
     }
 
     /// A term begins: what there is was listed.
