@@ -81,9 +81,11 @@ struct Heard {
     lost: u64,
 }
 
-/// How often replicas are asked, and how often while they run different rules.
+/// How often replicas are asked, and how often while they begin to run other rules, which takes no longer than this. What differs after that
+/// lacks something.
 const INTERVAL: Duration = Duration::from_secs(1);
-const WHILE_DIFFERENT: Duration = Duration::from_millis(250);
+const WHILE_CHANGING: Duration = Duration::from_millis(250);
+const CHANGING: Duration = Duration::from_secs(30);
 
 /// How many rules may wait to be told of.
 const QUEUE: usize = 1024;
@@ -116,6 +118,7 @@ impl Follower {
         let (mut addresses, following) = peers::follow(peers, runtime);
         let mut rule_sets = self.own.in_force.numbers();
         let asking = async {
+            let (mut known, mut changed) = ((String::new(), None), Instant::now());
             loop {
                 if self.holder.is_held() {
                     let wanted: Vec<SocketAddr> = addresses.borrow_and_update().iter().copied().collect();
@@ -123,9 +126,13 @@ impl Follower {
                 } else {
                     self.rest();
                 }
-                let snapshot = self.own.in_force.now();
-                let differs = self.view.borrow().as_ref().is_some_and(|view| view.differs(snapshot.fingerprint()));
-                let next = Instant::now() + if differs { WHILE_DIFFERENT } else { INTERVAL };
+                let now = (self.own.in_force.now().fingerprint().to_owned(), self.view.borrow().clone());
+                let differs = now.1.as_ref().is_some_and(|view| view.differs(&now.0));
+                if now != known {
+                    (known, changed) = (now, Instant::now());
+                }
+                let is_changing = differs && changed.elapsed() < CHANGING;
+                let next = Instant::now() + if is_changing { WHILE_CHANGING } else { INTERVAL };
                 tokio::select! {
                     () = sleep_until(next) => {}
                     () = self.holder.changed() => {}
