@@ -70,7 +70,7 @@ pub(super) enum Class {
 
 /// How long after it was sent an alert that fires ends by itself. Longer than three times the time between two sendings, so that one that is
 /// lost ends nothing; shorter than the five minutes that people expect of an alert nobody sends any more.
-const KEPT_ALIVE: SignedDuration = SignedDuration::from_mins(4);
+pub(super) const KEPT_ALIVE: SignedDuration = SignedDuration::from_mins(4);
 
 /// For how long the end of an alert is repeated: an Alertmanager that restarts may get what fires from another one.
 pub(super) const REPEATED: Duration = Duration::from_mins(15);

@@ -94,9 +94,12 @@ pub(super) struct May {
 /// How often an alert is sent that fires.
 const AGAIN: Duration = Duration::from_secs(60);
 
-/// How often an alert is tried again at last that was refused: another version of Alertmanager may take it. At first it is tried as often as
-/// others, in case that it was somebody on the way who refused it.
+/// How often an alert is tried again at last that was refused: another version of Alertmanager may take it.
 const REFUSED_AGAIN: Duration = Duration::from_mins(10);
+
+/// So many times in a row it is tried as often as others, in case that it was somebody on the way who refused it: until then an alert that
+/// was taken before still fires.
+const REFUSED_LIKE_OTHERS: u32 = 3;
 
 /// The most of a message. A message that is too large for somebody on the way is taken apart like one that is refused.
 const MOST_ALERTS: usize = 256;
@@ -232,7 +235,8 @@ impl Receiver {
                     let times = self.bad.entry(id).or_default();
                     *times += 1;
                     told.refused = (*times == 1).then_some(id);
-                    let again = AGAIN.saturating_mul(1 << (*times - 1).min(10)).min(REFUSED_AGAIN);
+                    let more = times.saturating_sub(REFUSED_LIKE_OTHERS).min(10);
+                    let again = AGAIN.saturating_mul(1 << more).min(REFUSED_AGAIN);
                     if !book.has_ended(id) {
                         self.place_unless_due(id, class, now.since + again);
                     }
